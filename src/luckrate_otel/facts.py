@@ -111,6 +111,7 @@ class Facts:
     (False for wrappers that only look like agents, which are WRAPPER).
     tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
     task_input, final_output: texts an agent or wrapper span states itself.
+    handoff: name of the agent that this span passes control to, where the telemetry says so itself.
     """
 
     role: Role
@@ -137,6 +138,7 @@ class Facts:
     evaluations: tuple[Evaluation, ...] = ()
     finish_reasons: tuple[str, ...] = ()
     tokens: int | None = None
+    handoff: str | None = None
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
