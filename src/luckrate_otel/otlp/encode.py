@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import pack
 
-from google.protobuf.message import DecodeError, Message
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1 import logs_pb2
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from luckrate_otel.otlp import schema
-from luckrate_otel.otlp.any_value import text, to_key_values
+from luckrate_otel.otlp.any_value import encode_pairs, utf8
 from luckrate_otel.otlp.shallow import Envelope, Group, envelope
-from luckrate_otel.otlp.wire import fields, varint
+from luckrate_otel.otlp.wire import delimited, fields, varint
 from luckrate_otel.telemetry import Span, SpanEvent, Status, Value, nothing
 
 _OURS = b"luckrate."
@@ -23,6 +22,7 @@ _INPUTS = frozenset({b"luckrate.case"})
 
 # Tags of Span fields: number and wire type "length-delimited".
 _ATTRIBUTES, _EVENTS = 9 << 3 | 2, 11 << 3 | 2
+_LOG_ATTRIBUTES = 6 << 3 | 2  # of LogRecord
 
 _SEVERITY_TEXTS = ((17, "ERROR"), (13, "WARN"), (9, "INFO"))
 
@@ -49,13 +49,13 @@ def append(wire: bytes, events: Iterable[SpanEvent], attributes: Mapping[str, Va
 
     Protobuf parsers merge the two; repeated fields are appended to.
     """
-    addition = trace_pb2.Span(attributes=to_key_values(attributes), events=map(_event, events))
-    return wire + addition.SerializeToString()
+    return wire + encode_pairs(_ATTRIBUTES, attributes) + b"".join([delimited(_EVENTS, _event(e)) for e in events])
 
 
-def _event(event: SpanEvent) -> trace_pb2.Span.Event:
-    return trace_pb2.Span.Event(
-        time_unix_nano=event.time_ns, name=text(event.name), attributes=to_key_values(event.attributes)
+def _event(event: SpanEvent) -> bytes:
+    """Tags of Span.Event: 0x09 time_unix_nano, 0x12 name, 0x1A attributes."""
+    return (
+        b"\x09" + pack("<Q", event.time_ns) + delimited(0x12, utf8(event.name)) + encode_pairs(0x1A, event.attributes)
     )
 
 
@@ -92,18 +92,20 @@ def encode_span(span: Span) -> bytes:
         trace_id=bytes.fromhex(head.trace_id),
         span_id=bytes.fromhex(head.span_id),
         parent_span_id=bytes.fromhex(head.parent_id),
-        name=text(head.name),
+        name=_text(head.name),
         kind=trace_pb2.Span.SpanKind.ValueType(head.kind),
         start_time_unix_nano=head.start_ns,
         end_time_unix_nano=head.end_ns,
-        attributes=to_key_values(span.attributes),
         dropped_attributes_count=span.dropped_attributes,
-        events=map(_event, span.events),
     )
     if head.status is not Status.UNSET or span.status_message:
         message.status.code = trace_pb2.Status.StatusCode.ValueType(_STATUS_CODES[head.status])
-        message.status.message = text(span.status_message)
-    return message.SerializeToString()
+        message.status.message = _text(span.status_message)
+    return append(message.SerializeToString(), span.events, span.attributes)
+
+
+def _text(text: str) -> str:
+    return utf8(text).decode()
 
 
 # ---- requests ----------------------------------------------------------------------------------
@@ -154,13 +156,8 @@ def traces_request(parts: Iterable[tuple[Envelope, bytes]]) -> bytes:
 
 def our_envelope(resource_attributes: Mapping[str, Value], scope: str, version: str = "") -> Envelope:
     """The envelope of telemetry of our own, or of a foreign resource that it is to be shown under."""
-    resource = Resource(attributes=to_key_values(resource_attributes))
-    return envelope(_field_1(resource), _field_1(InstrumentationScope(name=text(scope), version=text(version))))
-
-
-def _field_1(message: Message) -> bytes:
-    wire = message.SerializeToString()
-    return b"\n" + varint(len(wire)) + wire
+    of_scope = delimited(0x0A, utf8(scope)) + delimited(0x12, utf8(version))
+    return envelope(delimited(0x0A, encode_pairs(0x0A, resource_attributes)), delimited(0x0A, of_scope))
 
 
 def logs_request(around: Envelope, records: Iterable[LogEvent]) -> bytes:
@@ -170,13 +167,13 @@ def logs_request(around: Envelope, records: Iterable[LogEvent]) -> bytes:
 
 def encode_log(record: LogEvent) -> bytes:
     """The bytes of one LogRecord; observed when it happened, as we are the ones who saw it."""
-    return logs_pb2.LogRecord(
+    message = logs_pb2.LogRecord(
         time_unix_nano=record.time_ns,
         observed_time_unix_nano=record.time_ns,
         severity_number=logs_pb2.SeverityNumber.ValueType(record.severity),
         severity_text=next((name for number, name in _SEVERITY_TEXTS if record.severity >= number), ""),
-        event_name=text(record.event_name),
+        event_name=_text(record.event_name),
         trace_id=bytes.fromhex(record.trace_id),
         span_id=bytes.fromhex(record.span_id),
-        attributes=to_key_values(record.attributes),
-    ).SerializeToString()
+    )
+    return message.SerializeToString() + encode_pairs(_LOG_ATTRIBUTES, record.attributes)

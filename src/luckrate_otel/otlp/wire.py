@@ -21,6 +21,14 @@ def varint(number: int) -> bytes:
     return bytes(digits)
 
 
+def delimited(tag: int, payload: bytes) -> bytes:
+    """A length-delimited field. tag: below 128, which is any field number below 16."""
+    size = len(payload)
+    if size < 0x80:
+        return bytes((tag, size)) + payload
+    return bytes((tag,)) + varint(size) + payload
+
+
 def fields(wire: bytes) -> Iterator[tuple[int, int, int, int]]:
     """The fields of a message in their order: (tag, start, start of the payload, end).
 
