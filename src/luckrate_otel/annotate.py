@@ -39,10 +39,14 @@ class SpanNote:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17."""
+    """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
+
+    service: whose agent it is about, "" if not told.
+    """
 
     trace_id: str
     span_id: str
+    service: str
     severity: int
     attributes: Mapping[str, Value]
 
@@ -186,6 +190,7 @@ def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluate
     return Evaluated(
         run.trace_ids[0],
         run.root.span_id if run.root else "",
+        run.root.service if run.root else "",
         severity,
         {key: value for key, value in told.items() if value is not None},
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Annotations, Evaluated, Point, SpanNote
@@ -135,6 +135,4 @@ def _revision(before: Verdict, after: Verdict) -> Point:
 def _revised(event: Evaluated, revision: int) -> Evaluated:
     if revision < 2:
         return event
-    return Evaluated(
-        event.trace_id, event.span_id, event.severity, {**event.attributes, "luckrate.revision": revision}
-    )
+    return replace(event, attributes={**event.attributes, "luckrate.revision": revision})

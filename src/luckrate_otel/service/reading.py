@@ -10,9 +10,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel import adapters
+from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span
-from luckrate_otel.otlp.encode import traces_request
+from luckrate_otel.otlp.encode import strip_luckrate, traces_request
 from luckrate_otel.otlp.shallow import Envelope, Group, link_of, shallow, trace_id_at
 
 
@@ -38,7 +39,7 @@ class Reading:
 
     count: spans or log records in it. passed: the request body that leaves at once, b"" if nothing does; passed_count
     of them. links: (trace, span, parent) ids of unread spans in traces that are open. failed: spans that could not be
-    read, they pass.
+    read, they pass. regraded: held spans that came with findings of a luckrate before us, which were taken off.
     """
 
     count: int
@@ -47,6 +48,7 @@ class Reading:
     arrivals: Sequence[Arrival] = ()
     links: Sequence[tuple[bytes, bytes, bytes]] = ()
     failed: int = 0
+    regraded: int = 0
 
 
 def read_traces(body: bytes, open_traces: Container[bytes]) -> Reading:
@@ -60,7 +62,7 @@ def read_traces(body: bytes, open_traces: Container[bytes]) -> Reading:
     arrivals: list[Arrival] = []
     passed: list[tuple[Envelope, bytes]] = []
     unread: list[bytes] = []
-    failed = 0
+    failed = regraded = 0
     for group in groups:
         known = group.envelope.scope in adapters.SCOPES
         for wire in group.items:
@@ -71,7 +73,9 @@ def read_traces(body: bytes, open_traces: Container[bytes]) -> Reading:
                     facts = None
                     failed += 1
                 if facts is not None and facts.role is not Role.MODEL:
-                    arrivals.append(Arrival(facts, Payload(group.envelope, wire)))
+                    own = strip_luckrate(wire)  # from a hop before us; it is neither believed nor shown twice
+                    regraded += own is not wire
+                    arrivals.append(Arrival(facts, Payload(group.envelope, own)))
                     continue
                 if facts is not None:
                     arrivals.append(Arrival(facts))
@@ -81,7 +85,7 @@ def read_traces(body: bytes, open_traces: Container[bytes]) -> Reading:
             passed.append((group.envelope, wire))
     links = _links(unread, arrivals, open_traces)
     rest = body if len(passed) == count else traces_request(passed)
-    return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed)
+    return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
 
 
 def read_span(wire: bytes, envelope: Envelope) -> Facts | None:
@@ -127,7 +131,10 @@ def _links(
     opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
     links = []
     for wire in unread:
-        trace_id = trace_id_at(wire)
-        if trace_id in open_traces or trace_id in opened:
-            links.append(link_of(wire))
+        try:
+            trace_id = trace_id_at(wire)
+            if trace_id in open_traces or trace_id in opened:
+                links.append(link_of(wire))
+        except Rejected:  # bytes that are no span pass like any other; the next hop may know better
+            continue
     return links
