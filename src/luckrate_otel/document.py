@@ -33,6 +33,12 @@ _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"(\.nan|\.NaN|\.NAN)"), lambda _: float("nan")),
 )
 
+# What the reader itself gives untagged nodes; a timestamp and the like then stay text. `<<` is no merge in YAML 1.2.
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("null", "bool", "int", "float", "str", "seq", "map", "timestamp", "merge", "value")
+)
+
 # Aliases can make a small text expand without bound ("billion laughs"). Real configurations have a few hundred values.
 MAX_VALUES = 100_000
 MAX_DEPTH = 64
@@ -108,7 +114,7 @@ class _Walk:
                     Problem(path, "the document is too large or too deep once aliases are resolved", line)
                 )
             return None
-        if not str(node.tag).startswith("tag:yaml.org,2002:"):
+        if node.tag not in _TAGS:
             self.problems.append(Problem(path, f"the tag {node.tag} is not supported; write a plain value", line))
             return None
         if isinstance(node, ScalarNode):

@@ -27,6 +27,10 @@ _SIZES = {
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+class Hidden(ValueError):
+    """Like ValueError, but the value holds a secret where none belongs, so it must not be shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
     """A text that is never printed. `.reveal()` where it goes onto the wire."""
@@ -120,7 +124,7 @@ def _url(raw: Any) -> str:
     except ValueError as error:
         raise ValueError("must be a URL with a usable host and port, such as http://127.0.0.1:14317") from error
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user or password; give them as a header with ${env:NAME}")
+        raise Hidden("must not hold a user or password; give them as a header with ${env:NAME}")
     if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or parts.query or parts.fragment:
         raise ValueError("must be http://host:port or https://host:port, with a path at most")
     return raw

@@ -11,7 +11,7 @@ from typing import Any
 
 from luckrate_otel.config.check import find_problems
 from luckrate_otel.config.environment import read_environment
-from luckrate_otel.config.kinds import Address, Secret
+from luckrate_otel.config.kinds import Address, Hidden, Secret
 from luckrate_otel.config.tree import Config, Key, settable
 from luckrate_otel.document import join_path, line_of, read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
@@ -47,7 +47,7 @@ def parse(text: str, source: str, environ: Mapping[str, str]) -> Config:
     reader.problems += [
         Problem(p.path, p.message, line_of(document.lines, p.path))
         for p in find_problems(config)
-        if not any(p.path == bad or p.path.startswith(f"{bad}.") for bad in reader.failed)
+        if not any(f"{p.path}.".startswith(f"{bad}.") or bad.startswith(f"{p.path}.") for bad in reader.failed)
     ]
     if reader.problems:
         raise ConfigError(sorted(reader.problems, key=lambda p: p.line or 0), source or "configuration")
@@ -110,7 +110,7 @@ class _Reader:
             values[name] = self.place(spec.kind.read(value))
         except ValueError as error:
             # What came out of the environment may be a secret even where the key is none, so the reference is shown.
-            shown = "" if spec.kind.secret else f" (it is {_shape(raw)})"
+            shown = "" if spec.kind.secret or isinstance(error, Hidden) else f" (it is {_shape(raw)})"
             self.report(path, f"{error}{shown}")
 
     def place(self, value: Any) -> Any:
