@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http.client import HTTPConnection
-from typing import Any
+from typing import Any, Self
 
 import grpc
 
@@ -21,11 +21,11 @@ class Sender:
 
     def __init__(self, grpc_address: str, http_address: str) -> None:
         self._channel = grpc.insecure_channel(grpc_address)
-        self._export = self._channel.unary_unary(_EXPORT)
+        self._export = self._channel.unary_unary(_EXPORT, request_serializer=None, response_deserializer=None)
         self._http = HTTPConnection(http_address, timeout=SECONDS)
         self._count = 0
 
-    def __enter__(self) -> Sender:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

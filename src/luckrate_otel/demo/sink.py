@@ -1,4 +1,4 @@
-"""A tiny OTLP/gRPC backend: keeps the spans and log records it is sent, so that the demo shows what any backend sees."""
+"""A tiny OTLP/gRPC backend that keeps what it is sent, so that the demo shows what any backend sees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXPORT = {
 MAX_MESSAGE_BYTES = 64 * 2**20
 
 
-class Sink(grpc.GenericRpcHandler):
+class Sink(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in its stubs only
     """What arrived. All of OTLP's answers that mean "taken" are empty messages."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Sink(grpc.GenericRpcHandler):
         self._spans: list[Span] = []
         self._logs: list[LogRecord] = []
 
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
         for signal, method in _EXPORT.items():
             if handler_call_details.method == method:
                 return grpc.unary_unary_rpc_method_handler(self._taker(signal))

@@ -121,7 +121,7 @@ def _findings(verdict: Verdict, style: Style) -> Iterator[str]:
 def _violation(violation: Violation, style: Style) -> str:
     place = "the run" if violation.step is None else f"step {violation.step}"
     mark = style.paint(f"✗ {violation.severity:<4}", _SEVERITY_COLOURS[violation.severity])
-    return f"{mark} {safe(violation.clause)} at {place}: {safe(violation.message, 200)}"
+    return f"{mark} {place}: {safe(violation.message, 240)}"
 
 
 def _verdict(verdict: Verdict, style: Style) -> str:
@@ -138,13 +138,11 @@ def _verdict(verdict: Verdict, style: Style) -> str:
 
 def luck_text(luck: LuckRate, style: Style = PLAIN) -> str:
     """The Luck Rate with its counts. `—` when no run was green; `≥` when some green runs could not be verified."""
-    rate = luck.rate
-    if rate is None or luck.interval is None:
-        head = "Luck Rate —: no run was green, so there is nothing to take a share of"
+    if luck.interval is None:
+        head = f"Luck Rate {luck}: no run was green, so there is nothing to take a share of"
     else:
         low, high = luck.interval
-        bound = "≥ " if luck.unverified else ""
-        share = style.paint(f"Luck Rate {bound}{percent(rate)}", "bold")
+        share = style.paint(f"Luck Rate {luck}", "bold")
         head = f"{share}: {luck.lucky} lucky of {luck.green} green, 95 % interval {percent(low)} to {percent(high)}"
     lines = [head]
     if luck.unverified and luck.upper is not None:
@@ -157,8 +155,7 @@ def luck_text(luck: LuckRate, style: Style = PLAIN) -> str:
 
 
 def percent(share: float) -> str:
-    """`12 %`, or `12.5 %` where rounding to whole numbers would hide something."""
-    return f"{share * 100:.1f}".removesuffix(".0") + " %"
+    return f"{share * 100:.0f} %"
 
 
 def gate_text(gate: Gate, style: Style = PLAIN) -> str:
