@@ -69,7 +69,9 @@ def scrape_app(registry: CollectorRegistry) -> web.Application:
 def _table(value: Any) -> str:
     """Plain values as nested tables; every text escaped, as names in it come from telemetry."""
     if isinstance(value, Mapping):
-        rows = "".join(f"<tr><th>{html.escape(str(key))}</th><td>{_table(item)}</td></tr>" for key, item in value.items())
+        rows = "".join(
+            f"<tr><th>{html.escape(str(key))}</th><td>{_table(item)}</td></tr>" for key, item in value.items()
+        )
         return f"<table>{rows}</table>"
     if isinstance(value, list | tuple):
         return "<br>".join(_table(item) for item in value) or "&mdash;"

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from luckrate_otel import assemble
 from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, ServerTls
 from luckrate_otel.otlp import split
+from luckrate_otel.otlp.shallow import link_of, shallow
 from luckrate_otel.service.exporter import Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
@@ -23,6 +24,9 @@ from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls
 
 _NS = 10**9
+
+# Dropped spans that one log line names; their number stands beside.
+_NAMED = 8
 
 
 def senders(config: Config) -> tuple[Sender, ...]:
@@ -64,15 +68,20 @@ def identify(signal: Signal, body: bytes) -> str:
     """The ids in a dropped traces request, for the log."""
     if signal is not Signal.TRACES:
         return f"{len(body)} bytes"
-    return split.ids(body)
+    links = [link_of(wire) for group in shallow(body) for wire in group.items[:_NAMED]]
+    return ", ".join(f"{trace_id.hex()}/{span_id.hex()}" for trace_id, span_id, _ in links[:_NAMED])
 
 
 def client_tls(tls: ClientTls) -> Tls | None:
-    return Tls(tls.cert, tls.key, tls.ca) if tls.ca or tls.cert else None
+    return Tls(_text(tls.cert), _text(tls.key), _text(tls.ca)) if tls.ca or tls.cert else None
 
 
 def server_tls(tls: ServerTls) -> Tls | None:
-    return Tls(tls.cert, tls.key, tls.client_ca) if tls.cert else None
+    return Tls(_text(tls.cert), _text(tls.key), _text(tls.client_ca)) if tls.cert else None
+
+
+def _text(path: Path | None) -> str | None:
+    return str(path) if path else None
 
 
 def token(auth: Auth) -> str | None:
@@ -85,9 +94,7 @@ def token(auth: Auth) -> str | None:
 
 
 def clocks(config: Clocks) -> assemble.Clocks:
-    default = assemble.AgentClocks(
-        _ns(config.settle), _ns(config.release_after), _ns(config.verdict_after)
-    )
+    default = assemble.AgentClocks(_ns(config.settle), _ns(config.release_after), _ns(config.verdict_after))
     agents = {
         name: assemble.AgentClocks(
             _ns(own.settle or config.settle),

@@ -27,8 +27,7 @@ Clock = Callable[[], int]
 class Outlet(Protocol):
     """Where bodies go: the sender of one destination."""
 
-    @property
-    def signals(self) -> frozenset[Signal]: ...
+    signals: frozenset[Signal]
 
     def check(self, size: int) -> None:
         """Raise Busy or TooLarge if a body of this size would not be taken now."""
@@ -97,6 +96,7 @@ class Intake:
                 self.ledger.unwanted[signal] += reading.passed_count
         self.ledger.received[signal] += reading.count
         self.ledger.handed_over[signal] += reading.passed_count
+        self.ledger.regraded += reading.regraded
         if reading.failed:
             self.ledger.ungraded["read"] += reading.failed
 
@@ -117,6 +117,8 @@ class Intake:
         out = self._judge.settle(effects, wall_ns)
         self._forward(out)
         self._tell(out, wall_ns)
+        self.ledger.graded += out.graded
+        self.ledger.ungraded.update(out.ungraded)
         for point, trace_id, span_id in out.points:  # after the hand-over: a crash may undercount, never overcount
             self._meter.record(point, trace_id, span_id)
 
@@ -125,8 +127,6 @@ class Intake:
         if not count:
             return
         self.ledger.handed_over[Signal.TRACES] += count
-        for reason in out.ungraded:
-            self.ledger.ungraded[reason] += 1
         if not self._tap:
             self._put(Signal.TRACES, encode.traces_request(out.spans), count)
 

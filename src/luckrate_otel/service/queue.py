@@ -148,9 +148,13 @@ class Queue:
         if self._size_bytes + size + ITEM_BYTES > self._max_bytes:
             raise Busy("queue is full", RETRY_AFTER)
 
-    def put(self, signal: Signal, body: bytes, count: int, now_ns: int) -> Item:
-        """Append one body. Busy or TooLarge: nothing was taken."""
-        self.check(len(body))
+    def put(self, signal: Signal, body: bytes, count: int, now_ns: int, *, owed: bool = False) -> Item:
+        """Append one body. Busy or TooLarge: nothing was taken.
+
+        owed: it was acknowledged before, so it is taken beyond the bound too.
+        """
+        if not owed:
+            self.check(len(body))
         item = Item(self._next, signal, body, count, now_ns)
         self._store.put(item)
         self._enter(item)
@@ -311,7 +315,7 @@ class _Line:
     def pop(self, limit: int) -> Batch:
         taken = [self.items.popleft()]
         size = len(taken[0].body)
-        while self.items and size + len(self.items[0].body) <= limit:
+        while self.items and size + len(self.items[0].body) <= limit and taken[0].signal is not Signal.PROFILES:
             taken.append(self.items.popleft())
             size += len(taken[-1].body)
         self.size_bytes -= size
