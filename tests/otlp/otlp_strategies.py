@@ -15,9 +15,7 @@ SCALARS = st.one_of(
 )
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(tuple), st.dictionaries(TEXTS, inner, max_size=3)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3).map(tuple), st.dictionaries(TEXTS, inner, max_size=3)),
     max_leaves=6,
 )
 ATTRIBUTES = st.dictionaries(TEXTS, VALUES, max_size=4)
@@ -62,7 +60,9 @@ UNKNOWN_FIELDS = st.one_of(
     st.binary(min_size=8, max_size=8).map(lambda payload: varint(202 << 3 | 1) + payload),
     st.binary(min_size=4, max_size=4).map(lambda payload: varint(203 << 3 | 5) + payload),
 )
-WIRE_SPANS = st.builds(lambda before, span, after: before + encode_span(span) + after, UNKNOWN_FIELDS, SPANS, UNKNOWN_FIELDS)
+WIRE_SPANS = st.builds(
+    lambda before, span, after: before + encode_span(span) + after, UNKNOWN_FIELDS, SPANS, UNKNOWN_FIELDS
+)
 
 
 @st.composite

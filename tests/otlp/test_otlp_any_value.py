@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+from otlp_strategies import ATTRIBUTES, VALUES
 
 from luckrate_otel.otlp import any_value, schema
 from luckrate_otel.otlp.any_value import MAX_DEPTH, MAX_VALUES, TRUNCATED
-from otlp_strategies import ATTRIBUTES, VALUES
+from luckrate_otel.otlp.wire import varint
 
 # plain value ↔ the official message, written out.
 PAIRS = [
@@ -135,7 +136,7 @@ def _cut(depth: int) -> Any:
 def _nested_wire(depth: int) -> bytes:
     wire = b"\n\x04leaf"
     for _ in range(depth):
-        inner = schema.ArrayValue.FromString(b"\n" + any_value.varint(len(wire)) + wire).SerializeToString()
+        inner = schema.ArrayValue.FromString(b"\n" + varint(len(wire)) + wire).SerializeToString()
         wire = schema.Value(array_value=inner).SerializeToString()
     return wire
 

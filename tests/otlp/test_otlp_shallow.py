@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,12 +9,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from otlp_strategies import requests
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp import shallow
 from luckrate_otel.otlp.encode import request
 from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at, well_formed
-from otlp_strategies import requests
 
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
 
@@ -106,10 +108,8 @@ def test_malformed_requests_are_rejected(body: bytes, message: str) -> None:
 @given(st.binary(max_size=80))
 def test_arbitrary_bytes_are_read_or_rejected(body: bytes) -> None:
     for read in (shallow.shallow, link_of, trace_id_at):
-        try:
+        with suppress(Rejected):
             read(body)
-        except Rejected as error:
-            assert str(error)
 
 
 CANONICAL = Span(trace_id=TRACE, span_id=SPAN, parent_span_id=PARENT, name="x").SerializeToString()
