@@ -212,7 +212,9 @@ class Queue:
         self._land(batch)
         self._size_bytes -= sum(item.cost for item in batch.items)
         self._tallies[batch.signal].queued -= batch.count
-        self._store.delete([item.number for item in batch.items if self._last_piece(item)])
+        whole = [item.number for item in batch.items if self._last_piece(item)]
+        if whole:
+            self._store.delete(whole)
 
     def _last_piece(self, item: Item) -> bool:
         """A stored row goes only with the last piece of its body: a crash in between repeats but never loses."""
