@@ -12,6 +12,7 @@ import aiohttp
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf import json_format
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # ships no types
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
@@ -197,8 +198,6 @@ def check_accepted(answer: bytes, media: str, accepted: Accepted) -> None:
 
 
 def check_status(answer: bytes, media: str, row: Row, grpc_message: str | None = None) -> None:
-    from google.protobuf import json_format
-
     made = status_pb2.Status()
     if media == JSON:
         json_format.Parse(answer, made)
@@ -225,11 +224,6 @@ def test_other_content_types_are_refused_in_protobuf(content_type: str, media: s
         assert intake.taken == []
 
     within(10, scenario)
-
-
-def test_an_unknown_compression_on_grpc_is_unimplemented_by_the_library() -> None:
-    """Nothing of ours to test but that the row is true: the client cannot even be made to send one."""
-    assert ANSWERS[Outcome.ENCODING].grpc is C.UNIMPLEMENTED
 
 
 def test_only_what_may_succeed_later_is_retryable_on_both_wires() -> None:
