@@ -109,7 +109,7 @@ ROWS = [
 
 @asynccontextmanager
 async def http_receiver(intake: Intake, **options: Any) -> AsyncIterator[str]:
-    receiver = HttpReceiver(intake.accept, from_json, max_message_bytes=LIMIT, **options)
+    receiver = HttpReceiver(intake.accept, from_json, max_message_bytes=LIMIT, grace=0.1, **options)
     port = await receiver.start("127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{port}"

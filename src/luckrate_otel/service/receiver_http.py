@@ -47,6 +47,9 @@ KEEP_ALIVE = 75.0
 # with the number of connections.
 MAX_BUFFERED_BYTES = 4 * MAX_MESSAGE_BYTES
 
+# Seconds that requests in work get when the receiver stops.
+GRACE = 5.0
+
 _SIGNALS = {route.path: signal for signal, route in ROUTES.items()}
 
 # JSON body → the same request in protobuf; raises Rejected.
@@ -58,6 +61,7 @@ class HttpReceiver:
 
     token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
     deadline: seconds for a whole body. max_buffered_bytes: of all bodies in work together.
+    grace: seconds for requests in work when it stops.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class HttpReceiver:
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         deadline: float = DEADLINE,
         max_buffered_bytes: int = MAX_BUFFERED_BYTES,
+        grace: float = GRACE,
     ) -> None:
         self._accept = accept
         self._from_json = from_json
@@ -76,6 +81,7 @@ class HttpReceiver:
         self._max_message_bytes = max_message_bytes
         self._deadline = deadline
         self._max_buffered_bytes = max_buffered_bytes
+        self._grace = grace
         self._buffered_bytes = 0
         self._repeats = Repeats(time.monotonic_ns)
         self._runner: web.ServerRunner | None = None
@@ -88,7 +94,7 @@ class HttpReceiver:
             keepalive_timeout=KEEP_ALIVE,
             access_log=None,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=5.0)
+        self._runner = web.ServerRunner(server, shutdown_timeout=self._grace)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=server_context(tls) if tls else None)
         try:
@@ -99,7 +105,7 @@ class HttpReceiver:
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Refuse new requests and wait a few seconds for those in work."""
+        """Refuse new requests, wait for those in work, then cut them off."""
         if self._runner is not None:
             await self._runner.cleanup()
 
