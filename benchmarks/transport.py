@@ -185,10 +185,15 @@ def main() -> None:
     if options.role:
         asyncio.run(play(options.role, options.next_hop))
         return
-    print(f"{platform.machine()} {platform.processor()} Python {platform.python_version()}, spans of {SPAN_BYTES} bytes")
+    print(
+        f"{platform.machine()} {platform.processor()} Python {platform.python_version()}, spans of {SPAN_BYTES} bytes"
+    )
     print(f"{'spans/request':>13} {'bare µs/span':>13} {'queued µs/span':>15} {'queued/bare':>12}")
     for spans in (1, 64, 512):
-        rounds = [[measure(role, spans, options.seconds) / spans for role in ("bare", "queued")] for _ in range(options.rounds)]
+        rounds = [
+            [measure(role, spans, options.seconds) / spans for role in ("bare", "queued")]
+            for _ in range(options.rounds)
+        ]
         plain, joined = (median(column) for column in zip(*rounds, strict=True))
         print(f"{spans:>13} {plain:>13.2f} {joined:>15.2f} {joined / plain:>12.2f}", flush=True)
 

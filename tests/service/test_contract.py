@@ -212,7 +212,9 @@ def check_status(answer: bytes, media: str, row: Row, grpc_message: str | None =
     assert any(detail.Is(error_details_pb2.BadRequest.DESCRIPTOR) for detail in made.details) is (row.http == 400)
 
 
-@pytest.mark.parametrize(("content_type", "media"), [("text/plain", PROTOBUF), ("", PROTOBUF), ("application/jsonx", PROTOBUF)])
+@pytest.mark.parametrize(
+    ("content_type", "media"), [("text/plain", PROTOBUF), ("", PROTOBUF), ("application/jsonx", PROTOBUF)]
+)
 def test_other_content_types_are_refused_in_protobuf(content_type: str, media: str) -> None:
     async def scenario() -> None:
         intake = Intake(Accepted())
@@ -273,5 +275,3 @@ def test_every_signal_is_received_on_both_wires_and_names_its_own_count(signal: 
         assert intake.taken == [(signal, BODY), (signal, b"raw \xff bytes")]
 
     within(10, scenario)
-
-

@@ -104,7 +104,8 @@ def test_retry_after_is_seconds_or_a_date(header: str, seconds: float | None) ->
 
 
 @pytest.mark.parametrize(
-    ("response", "count"), [(b"", 0), (b"\x0a\x02\x08\x05", 5), (b"<html>", 0), (b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01", 0)]
+    ("response", "count"),
+    [(b"", 0), (b"\x0a\x02\x08\x05", 5), (b"<html>", 0), (b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01", 0)],
 )
 def test_partial_success_is_read_and_rubbish_is_success(response: bytes, count: int) -> None:
     assert rejected_count(response) == count

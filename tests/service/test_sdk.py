@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpans
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -16,7 +17,6 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-import grpc
 from luckrate_otel.errors import Busy
 from luckrate_otel.service.answers import Accepted
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
@@ -39,9 +39,7 @@ def spans(count: int = 3) -> tuple[ReadableSpan, ...]:
 
 def names(body: bytes) -> list[str]:
     request = ExportTraceServiceRequest.FromString(body)
-    return [
-        span.name for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans
-    ]
+    return [span.name for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]
 
 
 Make = Callable[[int, dict[str, str]], Any]
@@ -125,5 +123,3 @@ def test_an_sdk_told_to_come_back_does_and_loses_nothing() -> None:
         assert names(over_grpc.taken[0][1]) == names(over_http.taken[0][1]) == ["span 0", "span 1", "span 2"]
 
     within(20, scenario)
-
-
