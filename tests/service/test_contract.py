@@ -17,7 +17,7 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 from luckrate_otel.errors import Busy, Rejected, TooLarge
-from luckrate_otel.service.answers import ANSWERS, JSON, PROTOBUF, Accepted, Outcome, short
+from luckrate_otel.service.answers import ANSWERS, JSON, PROTOBUF, Accepted, Outcome, accepted_body, short
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -102,14 +102,15 @@ ROWS = [
     Row("wrong method", 405, None, method="GET", response_headers={"Allow": "POST"}),
     Row("unsupported encoding", 415, None, request_headers={"Content-Encoding": "br"},
         response_headers={"Accept-Encoding": "gzip"}),
-    Row("gzip cut short", 400, None, request_headers={"Content-Encoding": "gzip"}, body=b"", message="gzip body ends early"),
+    Row("gzip cut short", 400, None, request_headers={"Content-Encoding": "gzip"}, body=b"",
+        message="gzip body ends early"),
     Row("content type with a parameter", 200, None, request_headers={"Content-Type": "%s; charset=utf-8"}),
 ]  # fmt: skip
 
 
 @asynccontextmanager
 async def http_receiver(intake: Intake, **options: Any) -> AsyncIterator[str]:
-    receiver = HttpReceiver(intake.accept, from_json, max_message_bytes=LIMIT, grace=0.1, **options)
+    receiver = HttpReceiver(intake.accept, from_json=from_json, max_message_bytes=LIMIT, grace=0.1, **options)
     port = await receiver.start("127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{port}"
@@ -212,16 +213,14 @@ def check_status(answer: bytes, media: str, row: Row, grpc_message: str | None =
     assert any(detail.Is(error_details_pb2.BadRequest.DESCRIPTOR) for detail in made.details) is (row.http == 400)
 
 
-@pytest.mark.parametrize(
-    ("content_type", "media"), [("text/plain", PROTOBUF), ("", PROTOBUF), ("application/jsonx", PROTOBUF)]
-)
-def test_other_content_types_are_refused_in_protobuf(content_type: str, media: str) -> None:
+@pytest.mark.parametrize("content_type", ["text/plain", "", "application/jsonx"])
+def test_other_content_types_are_refused_in_protobuf(content_type: str) -> None:
     async def scenario() -> None:
         intake = Intake(Accepted())
         async with http_receiver(intake) as url, aiohttp.ClientSession() as session:
             headers = {"Content-Type": content_type}
             async with session.post(f"{url}/v1/traces", data=BODY, headers=headers) as response:
-                assert (response.status, response.content_type) == (415, media)
+                assert (response.status, response.content_type) == (415, PROTOBUF)
                 assert status_pb2.Status.FromString(await response.read()).message.startswith("content type must be")
         assert intake.taken == []
 
@@ -267,11 +266,18 @@ def test_every_signal_is_received_on_both_wires_and_names_its_own_count(signal: 
     async def scenario() -> None:
         intake = Intake(Accepted(1, "m"))
         async with http_receiver(intake) as url, aiohttp.ClientSession() as session:
-            headers = {"Content-Type": JSON}
-            async with session.post(url + ROUTES[signal].path, data=b"{}", headers=headers) as response:
-                assert await response.json() == {"partialSuccess": {key: "1", "errorMessage": "m"}}
+            for media in (PROTOBUF, JSON):
+                headers = {"Content-Type": media}
+                async with session.post(url + ROUTES[signal].path, data=b"{raw}", headers=headers) as response:
+                    if media == PROTOBUF:
+                        assert accepted_body(signal, Accepted(1, "m")) == await response.read()
+                    elif signal is Signal.PROFILES:  # there is no stable JSON form to read
+                        assert response.status == 415
+                    else:
+                        assert await response.json() == {"partialSuccess": {key: "1", "errorMessage": "m"}}
         async with grpc_receiver(intake) as channel:
             await channel.unary_unary(ROUTES[signal].method, None, None)(b"raw \xff bytes")
-        assert intake.taken == [(signal, BODY), (signal, b"raw \xff bytes")]
+        over_json = [] if signal is Signal.PROFILES else [(signal, BODY)]
+        assert intake.taken == [(signal, b"{raw}"), *over_json, (signal, b"raw \xff bytes")]
 
     within(10, scenario)

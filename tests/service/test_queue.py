@@ -73,6 +73,13 @@ def test_a_smaller_limit_of_the_sender_holds_but_never_stops_a_single_body() -> 
     assert take(line, limit=1).body == b"cc"
 
 
+def test_profiles_are_never_joined_because_their_tables_would_mix() -> None:
+    line = queue(join_bytes=10)
+    line.put(Signal.PROFILES, b"a", 1, 0)
+    line.put(Signal.PROFILES, b"b", 1, 0)
+    assert [take(line, 100).body, take(line, 100).body] == [b"a", b"b"]
+
+
 def test_signals_are_never_joined_and_the_oldest_goes_first() -> None:
     line = queue(join_bytes=2)
     line.put(LOGS, b"l1", 1, 0)
@@ -161,7 +168,7 @@ def test_a_single_body_is_divided_and_its_stored_row_goes_with_its_last_piece() 
 def test_a_split_that_does_not_add_up_is_not_used() -> None:
     line = queue(join_bytes=1)
     line.put(TRACES, b"ab", 2, 0)
-    assert not line.split(take(line), lambda _signal, body: ((body[:1], 1), (body[1:], 2)))
+    assert not line.split(take(line), lambda _signal, body, _count: ((body[:1], 1), (body[1:], 2)))
 
 
 def test_restored_items_come_first_past_the_bound_and_numbers_go_on_after_them() -> None:
@@ -176,7 +183,7 @@ def test_restored_items_come_first_past_the_bound_and_numbers_go_on_after_them()
     assert line.account(TRACES) == Account(put=1, replayed=2, sent=2, queued=1)
 
 
-def halve(_signal: Signal, body: bytes) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
+def halve(_signal: Signal, body: bytes, _count: int) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
     """Each byte of a test body is one span."""
     middle = len(body) // 2
     return ((body[:middle], middle), (body[middle:], len(body) - middle)) if middle else None
@@ -290,7 +297,7 @@ def words(body: bytes) -> list[int]:
     return [int.from_bytes(body[at : at + 2], "big") for at in range(0, len(body), 2)]
 
 
-def halve_words(_signal: Signal, body: bytes) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
+def halve_words(_signal: Signal, body: bytes, _count: int) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
     middle = len(body) // 4 * 2
     return ((body[:middle], middle // 2), (body[middle:], (len(body) - middle) // 2)) if middle else None
 

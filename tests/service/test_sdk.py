@@ -23,7 +23,7 @@ from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
-from tests.service.test_contract import Intake, from_json
+from tests.service.test_contract import Intake
 
 
 def spans(count: int = 3) -> tuple[ReadableSpan, ...]:
@@ -93,7 +93,7 @@ def test_spans_over_grpc(compression: str) -> None:
 def test_spans_over_http(compression: str) -> None:
     async def scenario() -> None:
         intake = Intake(Accepted())
-        receiver = HttpReceiver(intake.accept, from_json, token="t0ken")
+        receiver = HttpReceiver(intake.accept, token="t0ken")
         port = await receiver.start("127.0.0.1", 0)
         exporter = HTTP[compression](port, {"Authorization": "Bearer t0ken"})
         assert await asyncio.to_thread(exporter.export, spans()) is SpanExportResult.SUCCESS
@@ -110,7 +110,7 @@ def test_an_sdk_told_to_come_back_does_and_loses_nothing() -> None:
     async def scenario() -> None:
         over_grpc, over_http = Hesitant(), Hesitant()
         grpc_receiver = GrpcReceiver(over_grpc.accept)
-        http_receiver = HttpReceiver(over_http.accept, from_json)
+        http_receiver = HttpReceiver(over_http.accept)
         for exporter in (
             GRPC["plain"](await grpc_receiver.start("127.0.0.1:0"), {}),
             HTTP["plain"](await http_receiver.start("127.0.0.1", 0), {}),

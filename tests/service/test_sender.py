@@ -39,7 +39,7 @@ class Scripted:
         self.gate: asyncio.Event | None = None
         self.closed = False
 
-    async def send(self, signal: Signal, body: bytes) -> Reply:
+    async def send(self, _signal: Signal, body: bytes) -> Reply:
         assert not self.closed
         self.bodies.append(body)
         self.suppressed.add(otel_context.get_value("suppress_instrumentation"))
@@ -161,7 +161,7 @@ def test_a_body_over_the_next_hops_limit_is_divided_down_to_it() -> None:
             return Say(C.RESOURCE_EXHAUSTED, 413) if len(body) > 3 else OK
 
         for hop_of, transport_of in ((grpc_next_hop, GrpcTransport), (http_next_hop, HttpTransport)):
-            async with hop_of(script) as hop:  # type: ignore[operator]
+            async with hop_of(script) as hop:
                 made = sender(transport_of(hop.endpoint), split=halve)
                 made.put(TRACES, b"abcdefghij", 10)
                 assert await made.drain(5) == ()

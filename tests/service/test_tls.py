@@ -19,7 +19,7 @@ from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls
 from tests.next_hop import within
-from tests.service.test_contract import Intake, from_json
+from tests.service.test_contract import Intake
 from tests.service.test_exporters import CERTS, KNOWN, MUTUAL, SERVER, STRANGER, TRUSTING
 
 TRUSTING_OTHER = Tls(ca=str(CERTS / "other-ca.pem"))
@@ -33,7 +33,7 @@ async def receiver(wire: str, tls: Tls) -> AsyncIterator[str]:
         yield f"https://localhost:{await over_grpc.start('127.0.0.1:0', tls)}"
         await over_grpc.stop(0)
     else:
-        over_http = HttpReceiver(intake.accept, from_json, grace=0.1)
+        over_http = HttpReceiver(intake.accept, grace=0.1)
         yield f"https://localhost:{await over_http.start('127.0.0.1', 0, tls)}"
         await over_http.stop()
 

@@ -1,7 +1,7 @@
 """What waits for one destination. A plain data structure: no clock, no I/O; sender.py drives it.
 
-Items are encoded Export requests. Requests of one signal concatenate into one request, because every field of an
-Export request is repeated: joining a hundred small bodies is `b"".join`, and costs the next hop one call, not 100.
+Items are encoded Export requests. Requests of one signal concatenate into one request (all but profiles), because
+every field of theirs is repeated: joining a hundred small bodies is `b"".join`, and costs the next hop one call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from heapq import merge
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a
 # call no longer shows beside that of its bytes.
@@ -72,8 +72,8 @@ class Batch:
         return sum(item.count for item in self.items)
 
 
-# One body → two that hold the same spans, each with its count; None if it cannot be divided.
-Split = Callable[[Signal, bytes], tuple[tuple[bytes, int], tuple[bytes, int]] | None]
+# (signal, body, count) → two bodies that hold the same spans, each with its count; None if it cannot be divided.
+Split = Callable[[Signal, bytes, int], tuple[tuple[bytes, int], tuple[bytes, int]] | None]
 
 
 class Store(Protocol):
@@ -126,7 +126,7 @@ class Queue:
         self._linger_ns = linger_ns
         self._next = 0
         self._size_bytes = 0
-        self._lines = {signal: _Line() for signal in Signal}
+        self._lines = {signal: _Line(ROUTES[signal].joins) for signal in Signal}
         self._apart: deque[Batch] = deque()
         self._away: dict[tuple[int, tuple[int, ...]], Item] = {}
         self._pieces: dict[int, int] = {}
@@ -250,7 +250,7 @@ class Queue:
         self._apart = deque(sorted([*self._apart, *batches], key=lambda batch: batch.items[0].place))
 
     def _divide(self, item: Item, split: Split | None) -> tuple[Batch, Batch] | None:
-        pieces = split(item.signal, item.body) if split is not None else None
+        pieces = split(item.signal, item.body, item.count) if split is not None else None
         if pieces is None or sum(count for _, count in pieces) != item.count:
             return None
         parts = [
@@ -295,8 +295,9 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Line:
-    """The waiting items of one signal, oldest first."""
+    """The waiting items of one signal, oldest first. joins: whether they may share a request."""
 
+    joins: bool
     items: deque[Item] = field(default_factory=deque)
     size_bytes: int = 0
 
@@ -313,7 +314,7 @@ class _Line:
     def pop(self, limit: int) -> Batch:
         taken = [self.items.popleft()]
         size = len(taken[0].body)
-        while self.items and size + len(self.items[0].body) <= limit:
+        while self.joins and self.items and size + len(self.items[0].body) <= limit:
             taken.append(self.items.popleft())
             size += len(taken[-1].body)
         self.size_bytes -= size

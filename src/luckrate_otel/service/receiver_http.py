@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from luckrate_otel.errors import Busy, LuckrateError, Rejected, TooLarge
+from luckrate_otel.otlp.json import to_protobuf
 from luckrate_otel.service.answers import (
     JSON,
     PROTOBUF,
@@ -67,8 +68,8 @@ class HttpReceiver:
     def __init__(
         self,
         accept: Accept,
-        from_json: FromJson,
         *,
+        from_json: FromJson = to_protobuf,
         token: str | None = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         deadline: float = DEADLINE,
@@ -128,6 +129,8 @@ class HttpReceiver:
         media = _media(request)
         if media not in (PROTOBUF, JSON):
             raise Refused(Outcome.CONTENT_TYPE, f"content type must be {PROTOBUF} or {JSON}")
+        if media == JSON and signal is Signal.PROFILES:
+            raise Refused(Outcome.CONTENT_TYPE, f"profiles are taken as {PROTOBUF} only")
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip"):
             raise Refused(Outcome.ENCODING, "content encoding must be gzip or none")
