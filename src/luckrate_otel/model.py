@@ -189,10 +189,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
-    """A rule that could not be judged, and why: neither passed nor violated."""
+    """A rule that could not be judged, and why: neither passed nor violated.
+
+    severity: of the rule in the spec that graded the run, so that the gate knows what went unjudged.
+    """
 
     rule: str
     reason: Gap
+    severity: Severity = field(default=Severity.WARN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,10 +165,19 @@ def test_a_single_body_is_divided_and_its_stored_row_goes_with_its_last_piece() 
     assert line.size_bytes == 0
 
 
-def test_a_split_that_does_not_add_up_is_not_used() -> None:
+def test_a_body_that_was_counted_as_one_request_counts_with_its_first_piece() -> None:
     line = queue(join_bytes=1)
-    line.put(TRACES, b"ab", 2, 0)
-    assert not line.split(take(line), lambda _signal, body, _count: ((body[:1], 1), (body[1:], 2)))
+    line.put(Signal.METRICS, b"ab", 1, 0)
+    assert line.split(take(line), halve)
+    assert [take(line).count for _ in range(2)] == [1, 0]
+
+
+def test_what_was_acknowledged_before_is_taken_past_the_bound() -> None:
+    line = queue(max_bytes=ITEM_BYTES)
+    with pytest.raises(TooLarge):
+        line.put(TRACES, b"a", 1, 0)
+    line.put(TRACES, b"a", 1, 0, owed=True)
+    assert line.account(TRACES) == Account(put=1, queued=1)
 
 
 def test_restored_items_come_first_past_the_bound_and_numbers_go_on_after_them() -> None:
@@ -183,7 +192,7 @@ def test_restored_items_come_first_past_the_bound_and_numbers_go_on_after_them()
     assert line.account(TRACES) == Account(put=1, replayed=2, sent=2, queued=1)
 
 
-def halve(_signal: Signal, body: bytes, _count: int) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
+def halve(_signal: Signal, body: bytes) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
     """Each byte of a test body is one span."""
     middle = len(body) // 2
     return ((body[:middle], middle), (body[middle:], len(body) - middle)) if middle else None
@@ -297,7 +306,7 @@ def words(body: bytes) -> list[int]:
     return [int.from_bytes(body[at : at + 2], "big") for at in range(0, len(body), 2)]
 
 
-def halve_words(_signal: Signal, body: bytes, _count: int) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
+def halve_words(_signal: Signal, body: bytes) -> tuple[tuple[bytes, int], tuple[bytes, int]] | None:
     middle = len(body) // 4 * 2
     return ((body[:middle], middle // 2), (body[middle:], (len(body) - middle) // 2)) if middle else None
 

@@ -72,8 +72,8 @@ class Batch:
         return sum(item.count for item in self.items)
 
 
-# (signal, body, count) → two bodies that hold the same spans, each with its count; None if it cannot be divided.
-Split = Callable[[Signal, bytes, int], tuple[tuple[bytes, int], tuple[bytes, int]] | None]
+# One body → two that hold the same spans, each with its count; None if it cannot be divided.
+Split = Callable[[Signal, bytes], tuple[tuple[bytes, int], tuple[bytes, int]] | None]
 
 
 class Store(Protocol):
@@ -148,9 +148,13 @@ class Queue:
         if self._size_bytes + size + ITEM_BYTES > self._max_bytes:
             raise Busy("queue is full", RETRY_AFTER)
 
-    def put(self, signal: Signal, body: bytes, count: int, now_ns: int) -> Item:
-        """Append one body. Busy or TooLarge: nothing was taken."""
-        self.check(len(body))
+    def put(self, signal: Signal, body: bytes, count: int, now_ns: int, *, owed: bool = False) -> Item:
+        """Append one body. Busy or TooLarge: nothing was taken.
+
+        owed: it was acknowledged before, so it is taken beyond the bound too.
+        """
+        if not owed:
+            self.check(len(body))
         item = Item(self._next, signal, body, count, now_ns)
         self._store.put(item)
         self._enter(item)
@@ -250,12 +254,15 @@ class Queue:
         self._apart = deque(sorted([*self._apart, *batches], key=lambda batch: batch.items[0].place))
 
     def _divide(self, item: Item, split: Split | None) -> tuple[Batch, Batch] | None:
-        pieces = split(item.signal, item.body, item.count) if split is not None else None
-        if pieces is None or sum(count for _, count in pieces) != item.count:
+        pieces = split(item.signal, item.body) if split is not None else None
+        if pieces is None:
             return None
+        (left, counted), (right, others) = pieces
+        if counted + others != item.count:  # counted as whole requests: one counts with its first piece
+            counted, others = item.count, 0
         parts = [
-            replace(item, body=body, count=count, part=(*item.part, index))
-            for index, (body, count) in enumerate(pieces)
+            replace(item, body=left, count=counted, part=(*item.part, 0)),
+            replace(item, body=right, count=others, part=(*item.part, 1)),
         ]
         self._size_bytes += sum(part.cost for part in parts) - item.cost
         self._pieces[item.number] = self._pieces.get(item.number, 1) + 1

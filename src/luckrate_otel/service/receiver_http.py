@@ -68,8 +68,8 @@ class HttpReceiver:
     def __init__(
         self,
         accept: Accept,
-        *,
         from_json: FromJson = to_protobuf,
+        *,
         token: str | None = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         deadline: float = DEADLINE,

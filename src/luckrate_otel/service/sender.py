@@ -108,10 +108,11 @@ class Sender:
             raise Busy("shutting down", RETRY_AFTER)
         self._queue.check(size)
 
-    def put(self, signal: Signal, body: bytes, count: int) -> None:
-        """Queue one body of a signal in `signals`. Busy or TooLarge: nothing was taken."""
-        self.check(len(body))
-        self._queue.put(signal, body, count, self._clock())
+    def put(self, signal: Signal, body: bytes, count: int, *, owed: bool = False) -> None:
+        """Queue one body of a signal in `signals`. Busy or TooLarge: nothing was taken. owed: see Queue.put."""
+        if not owed:
+            self.check(len(body))
+        self._queue.put(signal, body, count, self._clock(), owed=owed)
         if self._timer is None or self._queue.full(signal, self._limit):
             self._poke()
 

@@ -1,0 +1,81 @@
+"""`secrets`: credential shapes in arguments or results. On by default; the match is never shown.
+
+Only shapes with a fixed prefix that a vendor assigns. Entropy is no sign of a secret: session ids, hashes and UUIDs
+look the same, and a warning that fires on those is soon ignored. So a bare random password is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from luckrate_otel.facts import Gap
+from luckrate_otel.model import Severity, Step, Trajectory, Violation
+from luckrate_otel.rules.finding import NO_RETURN, at_step, concluded, gap_of, named
+from luckrate_otel.rules.key import Key, flag
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+SECRETS: Key[bool] = Key("secrets", flag, default=True)
+
+# Name → shape. Each is a fixed prefix followed by one run of characters, so a search is linear in the text.
+SHAPES = {
+    "AWS access key id": re.compile(r"\bAKIA[A-Z0-9]{16}\b"),
+    "GitHub token": re.compile(r"\bgh[oprsu]_[a-zA-Z0-9]{36,}\b"),
+    "GitHub fine-grained token": re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b"),
+    "PyPI token": re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}"),
+    "Slack token": re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b"),
+    "OpenAI key": re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b"),
+    "Google API key": re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b"),
+    "private key block": re.compile(r"-----BEGIN (?:EC |OPENSSH |PGP |RSA )?PRIVATE KEY-----"),
+    "bearer token": re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*"),
+}
+
+
+def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+    """One violation per step, field and shape. A field is the result or one top-level argument."""
+    violations: list[Violation] = []
+    gaps: list[Gap] = []
+    for index, step in enumerate(trajectory.steps):
+        gaps += _gaps(trajectory, index)
+        for argument, text in _fields(step):
+            violations += (
+                _violation(trajectory, index, argument, name) for name, shape in SHAPES.items() if shape.search(text)
+            )
+    return concluded(violations, gap=next(iter(gaps), None), activated=bool(trajectory.steps))
+
+
+def _fields(step: Step) -> Iterator[tuple[str | None, str]]:
+    """Argument name, or None for the result, and its text."""
+    if step.result:
+        yield None, step.result
+    for key, value in (step.args or {}).items():
+        yield str(key), str(value)
+
+
+def _gaps(trajectory: Trajectory, index: int) -> Iterator[Gap]:
+    step = trajectory.steps[index]
+    if step.args is None:
+        yield gap_of(trajectory, index, "args")
+    if step.result is None and step.error != NO_RETURN:
+        yield gap_of(trajectory, index, "result")
+
+
+def _violation(trajectory: Trajectory, index: int, argument: str | None, name: str) -> Violation:
+    where = "result" if argument is None else named(argument)
+    return at_step(
+        trajectory,
+        index,
+        rule=RULE.id,
+        clause="secrets",
+        severity=RULE.severity,
+        message=f"possible {name} in {named(trajectory.steps[index].tool)}.{where} (step {index})",
+        argument=argument,
+    )
+
+
+RULE = Rule("secrets", Severity.WARN, (SECRETS,), evaluate, default_on=True)
