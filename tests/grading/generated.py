@@ -71,11 +71,14 @@ class Plain:
 
 
 def plain_steps(random: Random, count: int) -> list[Plain]:
-    """Steps of few tools and values, so that repeats, orders and flows all occur."""
+    """Steps of few tools and values, so that repeats, orders and flows all occur. Arguments are in order of name."""
     return [
         Plain(
             random.choice(TOOLS),
-            {key: random.choice(random.choice((VALUES, TOLD))) for key in random.sample(KEYS, random.randint(0, 3))},
+            {
+                key: random.choice(random.choice((VALUES, TOLD)))
+                for key in sorted(random.sample(KEYS, random.randint(0, 3)))
+            },
             random.random() < 0.8,
             random.choice(RESULTS),
         )

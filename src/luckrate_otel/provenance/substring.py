@@ -95,9 +95,9 @@ ENGINE = Substring()
 def _arguments(trajectory: Trajectory) -> tuple[Argument, ...]:
     sources = tuple(_sources(trajectory))
     return tuple(
-        Argument(index, str(key), tuple(s for s in sources if s.since <= index and text in s.text))
+        Argument(index, key, tuple(s for s in sources if s.since <= index and text in s.text))
         for index, step in enumerate(trajectory.steps[:MAX_STEPS])
-        for key, text in ((key, str(value)) for key, value in (step.args or {}).items())
+        for key, text in sorted((str(key), str(value)) for key, value in (step.args or {}).items())
         if _IDENTIFIER.match(text) and text.lower() not in _LITERALS
     )
 

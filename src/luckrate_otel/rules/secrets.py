@@ -50,11 +50,10 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
 
 
 def _fields(step: Step) -> Iterator[tuple[str | None, str]]:
-    """Argument name, or None for the result, and its text."""
+    """The result under None, then the text of each argument, by name."""
     if step.result:
         yield None, step.result
-    for key, value in (step.args or {}).items():
-        yield str(key), str(value)
+    yield from sorted((str(key), str(value)) for key, value in (step.args or {}).items())
 
 
 def _gaps(trajectory: Trajectory, index: int) -> Iterator[Gap]:
