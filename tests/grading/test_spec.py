@@ -41,6 +41,12 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
          ["tools[1]: expected a text, got a number", "tools[2]: expected a text that is not empty"]),
         ({"required": "lookup_order"}, ["required: expected a list of tool names, got text"]),
         ({"required": None}, ["required: expected a list of tool names, got nothing"]),
+        ({"required": ["", 2.5]}, ["required[0]: expected a text that is not empty",
+                                   "required[1]: expected a text, got a number"]),
+        ({"name": None, "order": 3},
+         ["name: expected a text, got nothing", "order: expected one of issue, overlap, got a number"]),
+        ({"severity": {3: "hard"}}, ["severity: expected texts as keys, got a number"]),
+        ({"aliases": {"a": {"b"}}, "max_steps": b"8"}, ["max_steps: expected a whole number from 0 on, got bytes"]),
         ({"forbidden": {"a": 1}}, ["forbidden: expected a list of tool names, got a mapping"]),
         (
             {"tools": TOOLS, "before": [["lookup_order", "isue_refund"], ["x"], "ab", ("check_policy", "pay")]},
@@ -225,6 +231,7 @@ def test_durations(value: Any, expected: float) -> None:
 def test_what_is_no_duration(value: Any) -> None:
     notes = Notes()
     assert seconds(value, Place("within", notes)) is None
+    assert seconds(None, Place("within", Notes())) is None
     assert notes.problems == [Problem("within", 'expected seconds or a duration like "10s" or "2m"')]
 
 

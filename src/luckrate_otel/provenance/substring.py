@@ -40,9 +40,8 @@ class Source:
     tool: str = ""
     step: int | None = None
 
-    def __str__(self) -> str:
-        if self.kind != "tool":
-            return self.kind
+    def shown(self) -> str:
+        """A tool's result, as findings name it."""
         return f"{named(self.tool)} #{self.step}" if self.step is not None else f"{named(self.tool)} (earlier turn)"
 
 
@@ -210,7 +209,7 @@ def _tainted(trajectory: Trajectory, argument: Argument, dirty: tuple[Source, ..
         severity=Severity.HARD,
         message=f"{name} (step {argument.step}) carries data from untrusted {tools}",
         argument=argument.key,
-        sources=tuple(str(source) for source in dirty),
+        sources=tuple(source.shown() for source in dirty),
         evidence=tuple(source.step for source in dirty if source.step is not None),
     )
 
