@@ -47,7 +47,7 @@ def in_their_words(violation: Violation, steps: Sequence[Plain], spec: Mapping[s
     if violation.rule == "ground":
         assert violation.step is not None
         assert argument is not None
-        return f"warn: ungrounded arg {tool}.{argument}={str(steps[violation.step].args[argument])!r}"
+        return f"warn: ungrounded arg {tool}.{argument}={str(steps[violation.step].args[unmasked(argument)])!r}"
     if violation.rule == "secrets":
         shape = re.search(r"possible (.+) in ", violation.message)
         assert shape is not None
@@ -59,6 +59,15 @@ def in_their_words(violation: Violation, steps: Sequence[Plain], spec: Mapping[s
         "max_steps": f"soft: {len(steps)} steps > max {spec.get('max_steps')}",
         "no_repeat": f"soft: repeated call: {tool}",
     }[violation.rule]
+
+
+def unmasked(argument: str) -> str:
+    """The one key of the generator that is no plain name is masked here; a listed difference."""
+    return "a b" if argument == "[*]" else argument
+
+
+def masked(line: str) -> str:
+    return re.sub(r"(?<=[ .])a b(?=[ =]|$)", "[*]", line)
 
 
 def severities_agree(violation: Violation, line: str) -> bool:
@@ -74,7 +83,7 @@ def test_the_same_findings_in_the_same_order_on_random_specs_and_runs() -> None:
         steps = with_repeats(random, plain_steps(random, random.randint(0, 7)))
         task = random.choice(TASKS)
         try:
-            expected = theirs(steps, spec, task)
+            expected = [masked(line) for line in theirs(steps, spec, task)]
         except ValueError:
             with pytest.raises(SpecError):
                 ours(steps, spec, task)
@@ -102,7 +111,9 @@ def test_provenance_past_500_steps(count: int, ground: bool, taint: bool) -> Non
     expected = theirs(steps, spec, "refund W1001")
     if not ground and not taint:  # the listed difference: nothing was checked, so nothing was cut
         expected = [line for line in expected if not line.startswith("provenance checked")]
-    assert [in_their_words(v, steps, spec) for v in ours(steps, spec, "refund W1001").violations] == expected
+    assert [in_their_words(v, steps, spec) for v in ours(steps, spec, "refund W1001").violations] == [
+        masked(line) for line in expected
+    ]
 
 
 # ---- the listed differences ------------------------------------------------------------------------
@@ -155,6 +166,14 @@ def several_user_turns() -> None:
     assert [(v.rule, v.step) for v in late.violations] == [("ground", 0)]
 
 
+def masked_keys() -> None:
+    step = Plain("pay", {"Ann Smith": "W900"}, True, "")
+    assert theirs([step], {}, "") == ["warn: ungrounded arg pay.Ann Smith='W900'"]
+    (violation,) = ours([step], {}, "").violations
+    assert violation.argument == "[*]"
+    assert violation.message == "ground: pay[*] (step 0) is found in nothing the agent was given"
+
+
 def odd_argument_keys() -> None:
     odd: Any = {1: "a", "b": "c"}
     with pytest.raises(TypeError):
@@ -169,6 +188,7 @@ DIFFERENCES: dict[str, Callable[[], None]] = {
     "missing content": missing_content,
     "untold success": untold_success,
     "several user turns": several_user_turns,
+    "masked keys": masked_keys,
     "odd argument keys": odd_argument_keys,
 }
 
