@@ -7,7 +7,7 @@ import binascii
 import re
 from enum import StrEnum
 
-from luckrate_otel.provenance.tokens import dates, numbers
+from luckrate_otel.provenance.tokens import copied, dates, numbers
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit, url_phrase
 from luckrate_otel.provenance.tokens.fold import phrase
 
@@ -105,6 +105,8 @@ def encodings(atom: Atom) -> tuple[str, ...]:
 
 def wanted(atom: Atom) -> set[str]:
     """The words that must be looked out for in texts to trace this atom."""
+    if atom.kind is Kind.PROSE:
+        return {copied.anchor(run) for run in copied.runs(atom.phrase)}
     found = set(atom.phrase.split(" "))
     if atom.number is not None:
         for spelling in numbers.spellings(atom.number):
@@ -114,6 +116,3 @@ def wanted(atom: Atom) -> set[str]:
             found.update(other.split(" "))
     return found
 
-
-def same_url(text: str) -> str:
-    return url_phrase(text)
