@@ -42,7 +42,10 @@ class Atom:
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"'`]{1,2000}", re.IGNORECASE)
-_HOST_PATH = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,6}[a-z]{2,15}(?::\d+)?/[^\s<>\"']{0,2000}", re.IGNORECASE)
+# Without a scheme only the shorter and the commonest long endings count: `jane.miller/tool` is a repository.
+_HOST_PATH = re.compile(
+    r"(?:[a-z0-9_-]{1,63}\.){1,6}(?:[a-z]{2,4}|example|internal|local|cloud|online|store)(?::\d+)?/[^\s<>\"']{0,2000}", re.IGNORECASE
+)
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\n\t]{1,1000}")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){2,8}")
 _PHONE = re.compile(r"\+?\(?\d{1,5}\)?(?:[ ./-]?\(?\d{2,5}\)?){1,6}")
@@ -141,3 +144,8 @@ def host_phrase(text: str) -> str:
     host = re.split(r"[/?#]", rest if sep else text, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     folded = phrase(host)
     return folded[4:] if folded.startswith("www ") else folded
+
+
+def file_phrase(text: str) -> str:
+    """The folded last segment of a URL or path."""
+    return phrase(re.split(r"[/\\\\]", re.split(r"[?#]", text, maxsplit=1)[0].rstrip("/\\"))[-1])

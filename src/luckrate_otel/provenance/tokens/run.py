@@ -68,6 +68,11 @@ class Run:
                     found.setdefault(number, Match(number, form))
         return tuple(found[number] for number in sorted(found))
 
+    @staticmethod
+    def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:
+        """Every (form, phrase) an atom is looked for by, strict ones first."""
+        return (*forms.strict(atom), *forms.loose(atom))
+
     def layout(self, source: int) -> Layout:
         known = self._layouts.get(source)
         if known is None:
