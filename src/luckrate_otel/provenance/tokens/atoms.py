@@ -44,7 +44,8 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"'`]{1,2000}", re.IGNORECASE)
 # Without a scheme only the shorter and the commonest long endings count: `jane.miller/tool` is a repository.
 _HOST_PATH = re.compile(
-    r"(?:[a-z0-9_-]{1,63}\.){1,6}(?:[a-z]{2,4}|example|internal|local|cloud|online|store)(?::\d+)?/[^\s<>\"']{0,2000}", re.IGNORECASE
+    r"(?:[a-z0-9_-]{1,63}\.){1,6}(?:[a-z]{2,4}|example|internal|local|cloud|online|store)(?::\d+)?/[^\s<>\"']{0,2000}",
+    re.IGNORECASE,
 )
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\n\t]{1,1000}")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){2,8}")
@@ -90,6 +91,8 @@ def _of_text(text: str) -> tuple[Atom, ...]:
 
 def _whole(text: str, folded: str) -> Atom | None:
     """The leaf as one identifier, address or number; None if it is words or prose."""
+    if text[:7].lower() == "mailto:":
+        text, folded = text[7:], folded.removeprefix("mailto ")
     if _EMAIL.fullmatch(text):
         return Atom(Kind.EMAIL, text, folded)
     if _URL.fullmatch(text) or _HOST_PATH.fullmatch(text):

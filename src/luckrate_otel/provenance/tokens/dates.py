@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from datetime import date
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")
 _TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
@@ -37,7 +50,15 @@ def spellings(day: date) -> tuple[str, ...]:
     month, d, m, y = _MONTHS[day.month - 1], str(day.day), str(day.month), str(day.year)
     dd, mm, short = d.zfill(2), m.zfill(2), month[:3]
     nth = d + ("th" if day.day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th"))
-    full = [f"{y} {mm} {dd}", f"{y} {m} {d}", f"{dd} {mm} {y}", f"{mm} {dd} {y}", f"{d} {m} {y}", f"{m} {d} {y}", y + mm + dd]
+    full = [
+        f"{y} {mm} {dd}",
+        f"{y} {m} {d}",
+        f"{dd} {mm} {y}",
+        f"{mm} {dd} {y}",
+        f"{d} {m} {y}",
+        f"{m} {d} {y}",
+        y + mm + dd,
+    ]
     named = [f"{name} {n}" for name in (month, short) for n in (d, dd, nth)]
     named += [f"{n} {name}" for name in (month, short) for n in (d, dd, nth)] + [f"{nth} of {month}", f"{d} of {month}"]
     return tuple(dict.fromkeys([*full, *(f"{n} {y}" for n in named), *named]))

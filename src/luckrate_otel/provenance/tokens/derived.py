@@ -6,14 +6,12 @@ import re
 from decimal import Decimal
 
 from luckrate_otel.provenance.tokens.atoms import Atom
-from luckrate_otel.provenance.tokens.fold import phrase
 from luckrate_otel.provenance.tokens.run import Run
 
 # Sums and products of any two of n numbers: above this many, almost every amount is "explained" by chance.
 MAX_OPERANDS = 60
 MAX_TEXTS = 200
 _WORD_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
-_GROUPED = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){2,8}")
 
 
 def explains(run: Run, atom: Atom, step: int) -> bool:
@@ -28,8 +26,12 @@ def explains(run: Run, atom: Atom, step: int) -> bool:
 
 def _across(run: Run, wanted: Decimal, step: int) -> bool:
     """A sum or difference of two numbers of different texts; only where there are few, else chance explains all."""
-    pool = {Decimal(n) for k, s in enumerate(run.sources) if s.since <= step for n in run.index.numbers(k) if len(n) <= 12}
-    return len(pool) <= MAX_OPERANDS and any(wanted - value in pool or wanted + value in pool for value in pool if value)
+    pool = {
+        Decimal(n) for k, s in enumerate(run.sources) if s.since <= step for n in run.index.numbers(k) if len(n) <= 12
+    }
+    return len(pool) <= MAX_OPERANDS and any(
+        wanted - value in pool or wanted + value in pool for value in pool if value
+    )
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
@@ -61,15 +63,3 @@ def _from(wanted: Decimal, own: list[Decimal], asked: list[Decimal]) -> bool:
         if wanted * 2 == value or wanted * 100 / value in known:
             return True
     return False
-
-
-def grouped(run: Run, atom: Atom, step: int) -> bool:
-    """The id stands in a text in groups: `DE89 3704 0044` for `DE8937040044`, `+1 (415) 555-0199` for `14155550199`."""
-    squashed = atom.phrase.replace(" ", "")
-    if len(squashed) < 7 or not any(map(str.isdigit, squashed)):
-        return False
-    return any(squashed in _groups(run.sources[k].text) for k, s in enumerate(run.sources) if s.since <= step)
-
-
-def _groups(text: str) -> set[str]:
-    return {phrase(match).replace(" ", "") for match in _GROUPED.findall(text)}

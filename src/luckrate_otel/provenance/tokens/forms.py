@@ -30,6 +30,7 @@ class Form(StrEnum):
     PART = "part of an id"
     JOINED = "joined parts"
     ENCODED = "encoded"
+    SPELLED = "spelled out"
     DERIVED = "derived number"
     COPIED = "copied words"
     STEERED = "answer to a steered call"
@@ -38,6 +39,8 @@ class Form(StrEnum):
 STRICT_FORMS = frozenset({Form.SAME, Form.FOLDED, Form.NUMBER, Form.DATE, Form.URL, Form.GROUPED})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,4000}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,2000}")
+_BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4000}+={0,2}")
+_GROUPS = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _SPLIT = re.compile(r"[a-z]+|\d+")
 MIN_ID = 4  # characters of an id that says something without its prefix
 MAX_DECODED = 4000
@@ -74,7 +77,11 @@ def loose(atom: Atom) -> tuple[tuple[Form, str], ...]:
             if len(parts) == 2 and parts[0].isalpha() and len(parts[1]) >= MIN_ID:
                 found.append((Form.PREFIX, parts[1]))
                 found.append((Form.JOINED, f"{parts[0]} {parts[1]}"))
-    if atom.kind in (Kind.ID, Kind.PROSE, Kind.PATH) and (plain := undone(atom.text)):
+    if atom.kind is Kind.EMAIL:
+        local, _, domain = atom.text.partition("@")
+        found.append((Form.SPELLED, f"{phrase(local)} at {phrase(domain)}"))
+        found.append((Form.SPELLED, f"{phrase(local)} at {phrase(domain).replace(' ', ' dot ')}"))
+    if atom.kind in (Kind.ID, Kind.PATH) and (plain := undone(atom.text)):
         found.append((Form.ENCODED, plain))
     return tuple(found)
 
@@ -95,12 +102,15 @@ def undone(text: str) -> str:
     return phrase(plain) if len(plain) >= MIN_ID and plain.isprintable() else ""
 
 
-def encodings(atom: Atom) -> tuple[str, ...]:
-    """The value's own base64 and hex spellings, as a tool result might carry it (folded)."""
-    raw = atom.text.encode("utf-8", "surrogatepass")
-    if len(raw) < MIN_ID or len(raw) > 1000:
-        return ()
-    return (phrase(base64.b64encode(raw).decode().rstrip("=")), raw.hex())
+def blobs(text: str) -> tuple[str, ...]:
+    """The folded words of every base64 or hex passage of a text that decodes to readable text."""
+    found = (undone(match) for match in _BLOB.findall(text))
+    return tuple(plain for plain in found if plain)
+
+
+def groups(text: str) -> frozenset[str]:
+    """Numbers and account numbers written in groups, without their blanks: `DE89 3704 0044` → `de8937040044`."""
+    return frozenset(phrase(match).replace(" ", "") for match in _GROUPS.findall(text))
 
 
 def wanted(atom: Atom) -> set[str]:
@@ -115,4 +125,3 @@ def wanted(atom: Atom) -> set[str]:
         for _, other in (*strict(atom), *loose(atom)):
             found.update(other.split(" "))
     return found
-

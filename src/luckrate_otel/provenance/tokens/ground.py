@@ -18,11 +18,11 @@ _SEGMENT = re.compile(r"[/\\\\?&=#]")
 _NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
 
 
-def ground(run: Run) -> tuple[Violation, ...]:
-    """One warning per leaf with an invented value, on the first call that carries it."""
+def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
+    """One warning per leaf with an invented value, on the first call that carries it. end: judge only the first steps."""
     written: set[str] = set()
     found: list[Violation] = []
-    for number, step in enumerate(run.trajectory.steps):
+    for number, step in enumerate(run.trajectory.steps[:end]):
         fresh: set[str] = set()
         for leaf in run.leaves[number]:
             invented = [atom for atom in leaf.atoms if atom.kind in JUDGED and _invented(run, leaf, atom, written)]
@@ -37,13 +37,14 @@ def ground(run: Run) -> tuple[Violation, ...]:
 def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
     if atom.phrase in written or not _judged(leaf, atom):
         return False
-    if run.strict(atom, leaf.step) or run.loose(atom, leaf.step) or derived.joined(run, atom, leaf.step):
+    step = leaf.step
+    if run.strict(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
-    if atom.kind is Kind.NUMBER:
-        return not _is_quantity(leaf, atom) or not derived.explains(run, atom, leaf.step)
-    if atom.kind in (Kind.URL, Kind.PATH):
-        return any(_unknown(run, part, leaf.step, written) for part in _parts(atom))
-    return not derived.grouped(run, atom, leaf.step)
+    if atom.kind is Kind.NUMBER and not naming.is_id(leaf.name) and derived.explains(run, atom, step):
+        return False
+    if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in _parts(atom)):
+        return False
+    return not run.encoded(atom, step)
 
 
 def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
@@ -57,11 +58,6 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
     if atom.kind is Kind.ID:
         return has_digit(atom.phrase) or naming.is_id(leaf.name)
     return True
-
-
-def _is_quantity(leaf: ArgLeaf, atom: Atom) -> bool:
-    """A number that may be calculated; an id may not."""
-    return not naming.is_id(leaf.name)
 
 
 def _parts(atom: Atom) -> Iterator[str]:
@@ -88,7 +84,9 @@ def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
 
 def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     step = run.trajectory.steps[leaf.step]
-    searched = sum(source.since <= leaf.step for source in run.sources)
-    what = "value" if len(leaf.path) and atom.kind is Kind.NUMBER else atom.kind.value
-    message = f"{step.tool}.{leaf.path}: {what} found in none of the {searched} texts the agent had seen"
+    seen = [source for source in run.sources if source.since <= leaf.step]
+    results = sum(source.step is not None for source in seen)
+    others = dict.fromkeys(str(source) for source in seen if source.step is None)
+    searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
+    message = f"{step.tool}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
     return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

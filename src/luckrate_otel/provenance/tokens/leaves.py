@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_DEPTH = 64  # JSON parsers of model providers stop well before; deeper nesting is an attack, not an argument
-MAX_LEAVES = 20_000  # of one run; a call with thousands of list items is rare, a run with more than this is data transfer
+MAX_LEAVES = (
+    20_000  # of one run; a call with thousands of list items is rare, a run with more than this is data transfer
+)
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _SHOWN_KEY = 60
 

@@ -46,4 +46,8 @@ def is_content(name: str) -> bool:
 def is_proof(name: str) -> bool:
     """A one-time code: it confirms an action that other arguments direct."""
     own = parts(name)
-    return any(part in _PROOF for part in own) or own[-2:] in (("verification", "code"), ("security", "code"), ("confirmation", "code"))
+    return any(part in _PROOF for part in own) or own[-2:] in (
+        ("verification", "code"),
+        ("security", "code"),
+        ("confirmation", "code"),
+    )

@@ -59,7 +59,8 @@ class Request:
         """The value itself carries a name or a topic of the request: a.chen@… for "Chen", homework@… for "homework"."""
         return any(
             word in self.names
-            or len(word) >= _LONG and (word[:_STEM] in self.topics or any(word.startswith(n) for n in self.names if len(n) >= _LONG))
+            or len(word) >= _LONG
+            and (word[:_STEM] in self.topics or any(word.startswith(n) for n in self.names if len(n) >= _LONG))
             for word in words(text)
         )
 
@@ -83,7 +84,11 @@ def request(turns: Collection[str], tools: Iterable[str]) -> Request:
         found = {match[0].removesuffix("'s").lower() for match in _CAPITAL.finditer(text)} - _COMMON
         names.update(phrase(name) for name in found)
         names.update(phrase(match[1]) for match in _QUOTED.finditer(text))
-        topics.update(word[:_STEM] for word in words(_REFERENCE.sub(" ", text)) if len(word) >= _TOPIC and word not in _COMMON and word not in general)
+        topics.update(
+            word[:_STEM]
+            for word in words(_REFERENCE.sub(" ", text))
+            if len(word) >= _TOPIC and word not in _COMMON and word not in general
+        )
         hands_over = hands_over or _HANDS_OVER.search(text) is not None
     own = frozenset(path for text in turns for path in _own_paths(text))
     return Request(frozenset(name for name in names - general if name), frozenset(topics), hands_over, own)

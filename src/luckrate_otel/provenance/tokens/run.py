@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens import forms
-from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms, has_digit
+from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, sources
+
+
+MIN_GROUPED = 7  # shorter numbers are not written in groups, and two of them side by side would look like one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Run:
     leaves: tuple[tuple[ArgLeaf, ...], ...]
     index: Index
     _layouts: dict[int, Layout] = field(default_factory=dict)
+    _groups: list[frozenset[str]] = field(default_factory=list)
+    _blobs: list[tuple[str, ...]] = field(default_factory=list)
     _strict: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
     _loose: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
 
@@ -67,6 +73,23 @@ class Run:
                 for number in self.index.find(phrase):
                     found.setdefault(number, Match(number, form))
         return tuple(found[number] for number in sorted(found))
+
+    def grouped(self, atom: Atom, step: int) -> list[Match]:
+        """Where a long number or account number stood in groups before this step."""
+        squashed = atom.phrase.replace(" ", "")
+        if atom.kind not in (Kind.ID, Kind.NUMBER) or len(squashed) < MIN_GROUPED or not has_digit(squashed):
+            return []
+        if len(self._groups) < len(self.sources):
+            self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
+        held = (n for n, source in enumerate(self.sources) if source.since <= step and squashed in self._groups[n])
+        return [Match(n, Form.GROUPED) for n in held]
+
+    def encoded(self, atom: Atom, step: int) -> list[Match]:
+        """Where the value stood inside base64 or hex before this step."""
+        if len(self._blobs) < len(self.sources):
+            self._blobs += [forms.blobs(source.text) for source in self.sources[len(self._blobs) :]]
+        held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
+        return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
 
     @staticmethod
     def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:

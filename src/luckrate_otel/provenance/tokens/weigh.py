@@ -23,7 +23,11 @@ def weigh(
     run: Run, policy: Policy, request: Request, tainted: Tainted, steered: Steered, atom: Atom, dirty: tuple[Match, ...]
 ) -> Taint | None:
     """How a value that stands only in these untrusted texts came in; None if a field is trusted by the spec."""
-    phrase = host_phrase(atom.text) if atom.kind is Kind.URL and dirty[0].form is Form.JOINED else _stated(run, atom, dirty[0])
+    phrase = (
+        host_phrase(atom.text)
+        if atom.kind is Kind.URL and dirty[0].form is Form.JOINED
+        else _stated(run, atom, dirty[0])
+    )
     whole: Taint | None = None
     free: list[tuple[int, Field]] = []
     for match in dirty[:MAX_PLACES]:
@@ -63,7 +67,9 @@ def _led(run: Run, carried: tuple[tuple[str, Taint], ...], source: int, phrase: 
     read = run.layout(source)
     records = [read.record(place.record) for place in read.fields if within(phrase, place.phrase)]
     for words, why in carried:
-        if why.level in (Level.FREE, Level.STEERED) and (words == phrase or any(within(words, text) for text in records)):
+        if why.level in (Level.FREE, Level.STEERED) and (
+            words == phrase or any(within(words, text) for text in records)
+        ):
             return Taint(Level.STEERED, source, why.path, "answer to a call that free text steered", Form.STEERED)
     return None
 
