@@ -31,6 +31,7 @@ def read(span: Span) -> Facts | None:
     if role is None:
         return genai.read(span)
     found = genai.read_conversation(span, role, adapter=NAME)
+    found = replace(found, outputs=_without_stumps(found.outputs))
     if role is Role.AGENT:
         return found
     agent = name_of(span.attributes.get("lc_agent_name"))
@@ -39,7 +40,14 @@ def read(span: Span) -> Facts | None:
 
 def read_log(log: LogRecord) -> Facts | None:
     found = genai.read_log(log, adapter=NAME)
-    return replace(found, agent=None, **_conversation(found)) if found else None
+    if found is None:
+        return None
+    return replace(found, agent=None, outputs=_without_stumps(found.outputs), **_conversation(found))
+
+
+def _without_stumps(outputs: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Of a tool call only the word `ToolCall` is left: no text of the model's."""
+    return tuple(replace(m, parts=tuple(p for p in m.parts if p != Text("ToolCall"))) for m in outputs)
 
 
 def _conversation(found: Facts) -> dict[str, tuple[Message, ...] | tuple[str, ...]]:
