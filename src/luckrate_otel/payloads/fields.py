@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
@@ -16,12 +16,14 @@ from luckrate_otel.telemetry import Value
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 
+T = TypeVar("T")
+
 _ATOMS = (str, bytes, bytearray, int, float, bool, type(None), list, tuple, set, frozenset)
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
 
 
-class _TooLarge(Exception):  # noqa: N818 - control flow of plain(), never seen outside
-    pass
+class _TooLarge(Exception):
+    """Control flow of plain(); never seen outside."""
 
 
 def get(value: Any, *keys: str) -> Any:
@@ -145,7 +147,7 @@ def texts(content: Any) -> str | None:
 def _part_text(part: Any) -> str | None:
     if isinstance(part, str):
         return part
-    if get(part, "type") not in _TEXT_PARTS:
+    if word(get(part, "type")) not in _TEXT_PARTS:
         return None
     found = get(part, "text")
     found = get(part, "content") if found is None else found
@@ -160,6 +162,6 @@ def output(content: Any) -> str | None:
     return render(content)[0]
 
 
-def first(values: Iterable[Any]) -> Any:
+def first(values: Iterable[T | None]) -> T | None:
     """The first value that is not None."""
     return next((value for value in values if value is not None), None)

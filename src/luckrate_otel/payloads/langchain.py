@@ -12,8 +12,7 @@ from typing import Any
 from luckrate_otel.facts import Call, Gap, Message, Part, Response, Text
 from luckrate_otel.model import Trajectory
 from luckrate_otel.payloads.fields import arguments, first, get, items, output, texts, word
-from luckrate_otel.payloads.messages import ROLES, message_parts, openai_calls
-from luckrate_otel.payloads.messages import is_message as is_provider_message
+from luckrate_otel.payloads.messages import ROLES, message_parts, openai_calls, role_of
 from luckrate_otel.payloads.pairing import Said, pair
 
 ADAPTER = "langchain"
@@ -27,7 +26,7 @@ def read(value: Any) -> tuple[Trajectory, ...] | None:
     """One trajectory from messages in any LangChain form; None when there is none or something else among them."""
     found = tuple(_unfolded(value, _MAX_NESTING))
     known = [_role(each) is not None or _is_removal(each) for each in found]
-    langchain = any(get(_body(each), "role") not in ROLES for each in found)
+    langchain = any(role_of(_body(each)) is None for each in found)
     if not found or not all(known) or not langchain:
         return None
     return (from_langchain(value),)
@@ -104,11 +103,11 @@ def _role(raw: Any) -> str | None:
     kind = _kind(raw)
     if kind is None:
         return None
-    if is_provider_message(raw) and get(raw, "role") in ROLES:
-        return ROLES[get(raw, "role")]
+    if (role := role_of(raw)) is not None:
+        return role
     short = kind.removesuffix("Chunk").removesuffix("Message").lower()
     if short == "chat":
-        return ROLES.get(str(get(_body(raw), "role")), "user")
+        return role_of(_body(raw)) or "user"
     named = _KINDS.get(short) or (ROLES.get(short) if isinstance(raw, tuple) else None)
     has_content = isinstance(raw, tuple) or get(_body(raw), "content") is not None or get(_body(raw), "tool_calls")
     return named if has_content else None

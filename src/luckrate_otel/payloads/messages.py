@@ -51,7 +51,12 @@ def from_messages(value: Any) -> Trajectory:
 
 def is_message(item: Any) -> bool:
     """Whether an item is a message or a Responses item."""
-    return get(item, "role") in ROLES or isinstance(item, Mapping) and _item_reader(get(item, "type")) is not None
+    return role_of(item) is not None or (isinstance(item, Mapping) and _item_reader(get(item, "type")) is not None)
+
+
+def role_of(item: Any) -> str | None:
+    """The role a message names, in our four words."""
+    return ROLES.get(word(get(item, "role")) or "")
 
 
 def _agent(item: Any, message: Message) -> str | None:
@@ -76,7 +81,7 @@ def _enveloped(value: Any) -> tuple[Any, ...]:
 
 
 def _message(item: Any) -> Iterator[Message]:
-    role = ROLES.get(str(get(item, "role")))
+    role = role_of(item)
     if role is None:
         reader = _item_reader(get(item, "type"))
         parts = tuple(reader(item)) if reader and isinstance(item, Mapping) else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -43,6 +43,7 @@ def pair(
     Calls without id are answered in order. Messages carry no times, so every t is 0.
     """
     issued: list[_Issued] = []
+    places: dict[str, list[int]] = {}  # call id → the calls that have it, by index
     turns: list[Turn] = []
     system: list[str] = []
     final: str | None = None
@@ -58,9 +59,9 @@ def pair(
             final = None if calls else words or final
         for part in each.message.parts:
             if isinstance(part, Call):
-                _issue(issued, part, each.agent)
+                _issue(issued, places, part, each.agent)
             elif isinstance(part, Response):
-                _answer(issued, part)
+                _answer(issued, places, part)
     steps = tuple(map(_step, issued))
     return Trajectory(
         steps=steps,
@@ -92,31 +93,31 @@ def _once(said: Iterable[Said]) -> Iterable[Said]:
             seen.add(each.key)
 
 
-def _issue(issued: list[_Issued], call: Call, agent: str | None) -> None:
-    repeated = call.call_id is not None and any(
-        each.call.call_id == call.call_id and (each.call.tool, each.call.args) == (call.tool, call.args) for each in issued
-    )
-    if not repeated:
-        issued.append(_Issued(call, agent))
+def _issue(issued: list[_Issued], places: dict[str, list[int]], call: Call, agent: str | None) -> None:
+    same_id = places.setdefault(call.call_id, []) if call.call_id is not None else []
+    if any((issued[i].call.tool, issued[i].call.args) == (call.tool, call.args) for i in same_id):
+        return
+    same_id.append(len(issued))
+    issued.append(_Issued(call, agent))
 
 
-def _answer(issued: list[_Issued], answer: Response) -> None:
+def _answer(issued: list[_Issued], places: dict[str, list[int]], answer: Response) -> None:
     """Give an answer to its call; one whose call was cut from the messages proves that there was a call."""
-    place = _answered(issued, answer)
+    place = _answered(issued, places, answer)
     if place is not None:
         issued[place] = replace(issued[place], answer=issued[place].answer or answer)
     elif answer.tool:
+        if answer.call_id is not None:
+            places.setdefault(answer.call_id, []).append(len(issued))
         issued.append(_Issued(Call(answer.tool, None, answer.call_id, Gap.NOT_CAPTURED), None, answer))
 
 
-def _answered(issued: Sequence[_Issued], answer: Response) -> int | None:
+def _answered(issued: Sequence[_Issued], places: Mapping[str, Sequence[int]], answer: Response) -> int | None:
     if answer.call_id is not None:
         # latest first: some servers number their calls anew in each turn
-        named = [i for i in reversed(range(len(issued))) if issued[i].call.call_id == answer.call_id]
-        return named[0] if named else None
-    open_calls = [i for i, each in enumerate(issued) if each.answer is None]
-    by_tool = [i for i in open_calls if answer.tool in {None, issued[i].call.tool}]
-    return by_tool[0] if by_tool else None
+        return next(reversed(places.get(answer.call_id, ())), None)
+    fits = (i for i, each in enumerate(issued) if each.answer is None and answer.tool in {None, each.call.tool})
+    return next(fits, None)
 
 
 def _step(each: _Issued) -> Step:

@@ -257,7 +257,11 @@ def coverage(steps: Sequence[Step], task: bool, final: bool) -> Coverage:
 
 def _tokens(members: Sequence[Execution]) -> int | None:
     runs = [run for member in members for run in member.runs or ()]
-    used = [get(i, "json", "tokenUsage", "totalTokens") for r in runs for i in entries(r.raw.get("data"), "ai_languageModel")]
+    used = [
+        get(i, "json", "tokenUsage", "totalTokens")
+        for r in runs
+        for i in entries(r.raw.get("data"), "ai_languageModel")
+    ]
     used += [
         get(item, "json", "usage", "totalTokens")
         for member in members

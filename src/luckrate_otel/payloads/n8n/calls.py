@@ -176,7 +176,9 @@ def _likeness(call: ToolCall, request: Request) -> int:
     same_node = request.node == call.run.node
     same_name = request.tool is not None and normal(request.tool) in {normal(call.tool), normal(call.run.node)}
     toolkit = request.tool is not None and args.get("tool") == request.tool
-    same_args = call.args == request.args or (toolkit and {k: v for k, v in args.items() if k != "tool"} == request.args)
+    same_args = call.args == request.args or (
+        toolkit and {k: v for k, v in args.items() if k != "tool"} == request.args
+    )
     if same_node or same_name or toolkit:
         return 3 if same_args else 2 if call.args is None else 0
     return 1 if same_args and request.node is None and args else 0
@@ -224,7 +226,7 @@ def _first_ranks(calls: Sequence[ToolCall], children: Mapping[int | None, Sequen
 
 
 def _siblings(calls: Sequence[ToolCall], indices: Sequence[int], ranks: Sequence[int]) -> list[int]:
-    """Calls of one level in issue order: as run, and calls of one agent as it asked for them, if all of them are known."""
+    """Calls of one level in issue order: as run, and those of one agent as it asked, if every request is known."""
     as_run = sorted(indices, key=lambda i: (ranks[i], i))
     by_caller: dict[str | None, list[int]] = {}
     for index in as_run:

@@ -49,11 +49,11 @@ def input_args(item: Any) -> tuple[Mapping[str, Value] | None, Gap | None]:
 
 def run_ok(run: Mapping[str, Any], node: Mapping[str, Any], given: tuple[Any, ...]) -> tuple[bool | None, str | None]:
     """Whether a tool run succeeded, and its error if it did not."""
-    status = run.get("executionStatus")
+    status = word(run.get("executionStatus"))
     if status in _UNFINISHED:
         return None, "no_return"
     failed = status in {"error", "crashed"} or any(get(run, key) for key in ("error", "redactedError"))
-    continues = node.get("onError") in _CONTINUES or node.get("continueOnFail") is True
+    continues = word(node.get("onError")) in _CONTINUES or node.get("continueOnFail") is True
     swallowed = any(get(item, "error") or (continues and get(item, "json", "error")) for item in given)
     if failed or swallowed:
         return False, _error(run, given)
@@ -88,13 +88,15 @@ def _trimmed(run: Mapping[str, Any], connection: str) -> bool:
 def unwrapped(value: Any, node_type: str) -> Any:
     """The tool's own output inside what its kind of node wraps around it.
 
-    LangChain tools log `{"response": …}`, agent tools answer `{"output": …}`, a failure is `{"error": …}`. Nodes used as
-    tools (their type ends in Tool) and sub-workflows give the item itself, in which such a key would be theirs.
+    LangChain tools log `{"response": …}`, agent tools answer `{"output": …}`, a failure is `{"error": …}`. Nodes used
+    as tools (their type ends in Tool) and sub-workflows give the item itself, in which such a key would be theirs.
     """
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     ((key, inner),) = value.items()
-    own_item = node_type == "toolWorkflow" or (node_type.endswith("Tool") and node_type not in {"agentTool", "mcpClientTool"})
+    own_item = node_type == "toolWorkflow" or (
+        node_type.endswith("Tool") and node_type not in {"agentTool", "mcpClientTool"}
+    )
     if key == "error":
         return inner
     if key == "output" and node_type == "agentTool":

@@ -160,7 +160,7 @@ def _carried_before_ms(raw: Mapping[str, Any]) -> float | None:
     Only manual (partial) runs and retries carry any. createdAt, not startedAt: the latter moves when an execution that
     waited for a human resumes. In other modes nothing is dropped, as clocks of a queue's machines may differ.
     """
-    if raw.get("mode") not in {"manual", "retry"} and raw.get("retryOf") is None:
+    if word(raw.get("mode")) not in {"manual", "retry"} and raw.get("retryOf") is None:
         return None
     return moment_ms(first((raw.get("createdAt"), raw.get("startedAt"))))
 

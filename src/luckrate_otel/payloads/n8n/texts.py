@@ -76,7 +76,7 @@ def _from_settings(execution: Execution, agent: str) -> tuple[str, ...]:
     if parameters is None:
         return ()
     template = word(get(parameters, "text")) or word(get(parameters, "message"))
-    if template is None or get(parameters, "promptType") in {"auto", "guardrails"}:
+    if template is None or word(get(parameters, "promptType")) in {"auto", "guardrails"}:
         template = "={{ $json.chatInput }}"
     if not template.startswith("="):
         return (template,)
@@ -121,7 +121,9 @@ def _agent_input(execution: Execution, agent: str) -> tuple[Any, ...]:
     for before in _every(execution):
         if run and before.node == run.caller and before.index == wanted:
             lanes = items(get(before.raw, "data", "main"))
-            return items(lanes[output_index]) if isinstance(output_index, int) and -1 < output_index < len(lanes) else ()
+            return (
+                items(lanes[output_index]) if isinstance(output_index, int) and -1 < output_index < len(lanes) else ()
+            )
     return entries(get(_trigger(execution), "raw", "data"), "main") if run is None else ()
 
 
