@@ -11,7 +11,19 @@ from typing import Any
 
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Coverage, Step, Trajectory, Turn
-from luckrate_otel.payloads.fields import arguments, first, get, items, mapping, moment_ms, number, output, render, word
+from luckrate_otel.payloads.fields import (
+    arguments,
+    first,
+    get,
+    items,
+    mapping,
+    moment_ms,
+    nanoseconds,
+    number,
+    output,
+    render,
+    word,
+)
 from luckrate_otel.telemetry import Status, Value
 
 ADAPTER = "crewai-events"
@@ -76,7 +88,7 @@ def from_crewai(events: Any) -> Trajectory:
         coverage=_coverage(listed, steps, task is not None, final is not None),
         gaps={key: gap for index, use in enumerate(uses) for key, gap in _gaps(index, use, steps[index])},
         root_status=_KICKOFF_DONE[get(done[-1], "type")] if done else Status.UNSET,
-        start_ns=round(base * 1e6),
+        start_ns=nanoseconds(base),
         duration=max(every) - base if done and every else None,
         tokens=int(tokens) if tokens else None,  # 0 is the field's default
     )
@@ -112,6 +124,7 @@ def _end(uses: list[_Use], place: int, event: Any) -> None:
     named, wanted = word(get(event, "started_event_id")), _signature(event)
     open_uses = [i for i, use in enumerate(uses) if use.ended is None]
     ids = [i for i in open_uses if named and get(uses[i].started, "event_id") == named]
+    ids = [i for i in ids if get(uses[i].started, "tool_name") == get(event, "tool_name")]
     alike = [i for i in open_uses if _signature(uses[i].started) == wanted]
     found = next(iter(ids or alike), None)
     if found is not None:

@@ -80,6 +80,11 @@ def moment_ms(value: Any) -> float | None:
         return None
 
 
+def nanoseconds(moment_ms: float) -> int:
+    """Whole nanoseconds; by way of microseconds, the finest that a float of today's date in milliseconds holds."""
+    return round(moment_ms * 1000) * 1000
+
+
 def plain(value: Any) -> tuple[Value, Gap | None]:
     """A bounded copy made of JSON types, or (None, TOO_LARGE) when it nests or unfolds too far."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Coverage, History, Step, Trajectory, Turn
-from luckrate_otel.payloads.fields import get, moment_ms, number, word
+from luckrate_otel.payloads.fields import get, moment_ms, nanoseconds, number, word
 from luckrate_otel.payloads.n8n.calls import ToolCall, is_call, tool_calls
 from luckrate_otel.payloads.n8n.content import entries
 from luckrate_otel.payloads.n8n.execution import Execution, NodeRun, read_execution, unwrap
@@ -143,7 +143,7 @@ def _outline(execution: Execution, members: Sequence[Execution]) -> Trajectory:
         adapters=(ADAPTER,),
         close_reason=CloseReason.NO_ROOT if status in _STILL_GOING else CloseReason.END_OF_INPUT,
         root_status=_STATUS.get(status, Status.UNSET),
-        start_ns=round((start_ms or 0) * 1e6),
+        start_ns=nanoseconds(start_ms or 0.0),
         duration=stopped - started if started is not None and stopped is not None and stopped >= started else None,
         attributes={key: value for key, value in named.items() if value is not None},
     )

@@ -14,6 +14,8 @@ from luckrate_otel.payloads.fields import first, get, items, mapping, moment_ms,
 from luckrate_otel.payloads.n8n.flatted import is_flatted, unflatten, unflatten_text
 from luckrate_otel.telemetry import nothing
 
+# An array of database rows inside an endpoint's envelope is two deep; nothing n8n writes is deeper.
+_MAX_WRAPPING = 4
 _TRACEPARENT = pattern(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 
@@ -56,7 +58,7 @@ class Execution:
         return str(get(self.nodes, node, "type") or "").rpartition(".")[2]
 
 
-def unwrap(value: Any) -> tuple[Mapping[str, Any], ...] | None:
+def unwrap(value: Any, depth: int = _MAX_WRAPPING) -> tuple[Mapping[str, Any], ...] | None:
     """The executions in a parsed file, or None when it holds none.
 
     Taken: one execution, an array of them, the list endpoint's `{"data": […]}`, the editor's `{"data": {…}}`,
@@ -64,14 +66,16 @@ def unwrap(value: Any) -> tuple[Mapping[str, Any], ...] | None:
     """
     if is_flatted(value):
         return ({"data": unflatten(value)},)
+    if depth == 0:
+        return None
     if isinstance(value, list):
-        found = [unwrap(member) for member in value]
+        found = [unwrap(member, depth - 1) for member in value]
         return tuple(execution for part in found for execution in part or ()) if found and all(found) else None
     if not isinstance(value, Mapping):
         return None
     data = value.get("data")
     if isinstance(data, Mapping | list) and not is_flatted(data) and "resultData" not in data and "id" not in value:
-        return unwrap(data)
+        return unwrap(data, depth - 1)
     inflated = {**value, "data": unflatten_text(data)} if isinstance(data, str | list) else value
     return (inflated,) if _is_execution(inflated) else None
 

@@ -52,7 +52,10 @@ def final_output(execution: Execution, agent: NodeRun | None, name: str | None) 
 
 
 def system_texts(execution: Execution, agents: tuple[str, ...]) -> tuple[str, ...]:
-    """The agents' instructions, those that are plain text."""
+    """The agents' instructions, those that are plain text; without a workflow, what their models were told."""
+    if not execution.nodes:
+        told = [_spoken(prompt, "System") for agent in agents for prompt in _first_prompts(execution, agent)]
+        return tuple(dict.fromkeys(text for texts in told for text in texts))
     parameters = [get(execution.nodes, agent, "parameters") for agent in agents]
     found = [get(each, "options", "systemMessage") for each in parameters]
     found += [get(each, "inlineAgent", "config", "instructions") for each in parameters]
@@ -141,20 +144,25 @@ def _every(execution: Execution) -> tuple[NodeRun, ...]:
 
 def _from_model(execution: Execution, agent: str) -> tuple[tuple[str, ...], str | None]:
     """What the user said in the prompt of the agent's first model run: (in earlier turns, last)."""
+    said = [text for prompt in _first_prompts(execution, agent) for text in _spoken(prompt, "Human")]
+    return tuple(said[:-1]), said[-1] if said else None
+
+
+def _first_prompts(execution: Execution, agent: str) -> tuple[str, ...]:
+    """The prompt texts of an agent's first model run."""
     for run in execution.runs or ():
         if run.caller == agent and get(run.raw, "inputOverride", "ai_languageModel") is not None:
             item = next(iter(entries(run.raw.get("inputOverride"), "ai_languageModel")), None)
             prompts = items(get(item, "json", "messages")) if gap_of(item) is None else ()
-            said = [text for prompt in prompts if isinstance(prompt, str) for text in _humans(prompt)]
-            return tuple(said[:-1]), said[-1] if said else None
-    return (), None
+            return tuple(prompt for prompt in prompts if isinstance(prompt, str))
+    return ()
 
 
-def _humans(prompt: str) -> Iterator[str]:
+def _spoken(prompt: str, role: str) -> Iterator[str]:
     marks = list(_SPOKEN.finditer(prompt))
-    ends = [mark.start() for mark in marks[1:]] + [len(prompt)]
+    ends = [mark.start() for mark in marks[1:]] + [len(prompt)] if marks else []
     for mark, end in zip(marks, ends, strict=True):
-        if mark[1] == "Human" and (text := prompt[mark.end() : end].strip()):
+        if mark[1] == role and (text := prompt[mark.end() : end].strip()):
             parts = parse(text) if text.startswith("[{") else None
             spoken = [get(part, "text") for part in items(parts) if word(get(part, "text"))]
             yield "\n".join(spoken) if spoken else text
