@@ -12,17 +12,22 @@ from luckrate_otel.join import join
 from luckrate_otel.model import Trajectory
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
+from luckrate_otel.payloads import merge_with_spans, recognise, same_run
 from luckrate_otel.runs import RunGroup, partition
 from luckrate_otel.telemetry import LogRecord, Span
+from luckrate_otel.unrecognised import describe
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a set of files held. trajectories: by start time. problems: parts that could not be used."""
+    """What a set of files held.
+
+    trajectories: by start time. problems: parts that could not be used. unrecognised: what was seen where no run was, "" else.
+    """
 
     trajectories: tuple[Trajectory, ...]
     problems: tuple[FileProblem, ...] = ()
-    spans: int = 0
+    unrecognised: str = ""
 
 
 def read_files(paths: Iterable[str]) -> Batch:
@@ -30,8 +35,38 @@ def read_files(paths: Iterable[str]) -> Batch:
     contents = [files.read(path) for path in paths]
     spans = [s for c in contents for s in c.spans]
     logs = [r for c in contents for r in c.logs]
-    found = trajectories(spans, logs)
-    return Batch(found, tuple(p for c in contents for p in c.problems), len(spans))
+    stored: list[Trajectory] = []
+    unknown: list[str] = []
+    for content in contents:
+        if content.other is None:
+            continue
+        found = recognise(list(content.other) if isinstance(content.other, tuple) else content.other)
+        if found is None:
+            unknown.append("JSON of a form that no payload reader knows: " + _shape(content.other))
+        else:
+            stored += found
+    runs = joined(trajectories(spans, logs), stored)
+    if not runs and (spans or logs):
+        unknown.insert(0, describe(spans, logs))
+    return Batch(runs, tuple(p for c in contents for p in c.problems), "\n".join(unknown))
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object with " + (", ".join(sorted(map(str, value))[:8]) or "no keys")
+    return f"an array of {len(value)}" if isinstance(value, (list, tuple)) else "a single value"
+
+
+def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[Trajectory, ...]:
+    """Runs from spans and from payloads, each run once, by start."""
+    runs = list(found)
+    for payload in stored:
+        at = next((i for i, run in enumerate(runs) if same_run(run, payload)), None)
+        if at is None:
+            runs.append(payload)
+        else:
+            runs[at] = merge_with_spans(runs[at], payload)
+    return tuple(sorted(runs, key=lambda t: (t.start_ns, t.run_id)))
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:

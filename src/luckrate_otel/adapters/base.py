@@ -47,7 +47,7 @@ def name_of(value: Value) -> str | None:
 def facts(role: Role, adapter: str, span: Span, **fields: Any) -> Facts:
     """Facts of a span with everything that does not depend on the convention."""
     case = span.attributes.get(CASE_KEY) or span.resource.get(CASE_KEY)
-    if role is Role.AGENT:
+    if role is Role.AGENT or (role is Role.WRAPPER and not span.head.parent_id):  # what may become a run's root
         fields.setdefault("attributes", matchable(span))
     if "conversation_id" not in fields:
         fields["conversation_id"] = conversation(span.attributes)

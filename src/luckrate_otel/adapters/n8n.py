@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.base import facts
+from luckrate_otel.adapters.base import facts, matchable
 from luckrate_otel.adapters.failure import failure
 from luckrate_otel.adapters.results import Returned
 from luckrate_otel.adapters.structured import dumps, structured, text_of
@@ -26,7 +26,7 @@ _LANGCHAIN = "@n8n/n8n-nodes-langchain."
 _AGENT_TYPES = frozenset({"agent", "openAiAssistant", "agentTool"})
 _MODEL_TYPE = re.compile(r"lm(Chat)?[A-Z]\w*")
 # Sub-nodes that an agent calls: the langchain package's own tools, and any app node offered as one (`…Tool`).
-_TOOL_TYPE = re.compile(r"(?:tool[A-Z]\w*|\w+Tool)$")
+_TOOL_TYPE = re.compile(r"tool[A-Z]\w*|\w+Tool")
 _CUT = "…"  # how tracekit ends a text of more than 20,000 characters
 # A trigger's fields that hold what the user said; the first that is there.
 _QUESTIONS = ("chatInput", "message", "question", "request", "text", "input", "query", "prompt")
@@ -36,9 +36,10 @@ def read(span: Span) -> Facts | None:
     """Facts of a node or workflow span; nodes that are neither agent, model nor tool only matter as triggers."""
     kind = text_of(span.attributes.get(NODE_TYPE))
     if kind is None:
-        return facts(Role.WRAPPER, NAME, span) if span.head.name.endswith("workflow.execute") else None
+        is_workflow = span.head.name.endswith("workflow.execute")
+        return facts(Role.WRAPPER, NAME, span, attributes=matchable(span)) if is_workflow else None
     short = kind.removeprefix(_LANGCHAIN).rpartition(".")[2]
-    if _TOOL_TYPE.search(short):
+    if _TOOL_TYPE.fullmatch(short):
         return _tool(span, short)
     if kind.startswith(_LANGCHAIN) and short in _AGENT_TYPES:
         return _agent(span)
