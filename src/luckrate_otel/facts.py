@@ -111,6 +111,7 @@ class Facts:
     (False for wrappers that only look like agents, which are WRAPPER).
     tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
     task_input, final_output: texts an agent or wrapper span states itself.
+    handoff: name of the agent that this span passes control to, where the telemetry says so itself.
     """
 
     role: Role
@@ -137,6 +138,7 @@ class Facts:
     evaluations: tuple[Evaluation, ...] = ()
     finish_reasons: tuple[str, ...] = ()
     tokens: int | None = None
+    handoff: str | None = None
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
@@ -147,6 +149,7 @@ class ClosedRun:
     facts: ordered by (start, end, span id), each span once, log facts after spans of the same start.
     links: span id → parent id of every span of the run's traces that was seen, whether or not an adapter claimed it.
     root: the span that run-level findings go on; None when the run has no agent, model or tool span of its own.
+    complete: the root and all its ancestors were seen; without them what is absent may just not have arrived.
     """
 
     run_id: str
@@ -156,3 +159,4 @@ class ClosedRun:
     root: Head | None = None
     links: Mapping[str, str] = field(default_factory=nothing)
     attributes: Mapping[str, Value] = field(default_factory=nothing)
+    complete: bool = True

@@ -1,0 +1,192 @@
+"""What is a run, and which span is its root: the facts of one trace, split into runs.
+
+The rules, in order of strength:
+
+- Everything under an outermost agent span is one run; agents inside it are its sub-agents.
+- Outermost agents under one workflow or crew span (role wrapper) are one run, rooted at the topmost such span. It is
+  the root with a single agent too, so that a second agent that comes later does not move it.
+- Outermost agents under any other span (an HTTP server span) are runs of their own, unless a handoff joins them.
+- Outermost agents right under one parent that was never seen are one run: it may be the crew span of a killed process.
+- A span or log record without agent above it belongs to the only run below its nearest ancestor that has any below it;
+  failing that to the only run of the trace, or the only one going on when it started. This last rule waits for `final`
+  while the span's ancestors are not all known, as an agent of its own may still come.
+- What is left, or a trace without any agent, is one run without agent, rooted at its topmost model or tool span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from luckrate_otel.facts import Call, Facts, Response, Role
+from luckrate_otel.handoffs import join_siblings
+from luckrate_otel.lineage import Lineage
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """The facts of one run.
+
+    facts: ordered by (start, end, span id), log facts after spans of the same start.
+    root: the span that run-level findings go on; None when only log records speak of the run.
+    complete: all ancestors are known, up to a span without parent, so that no outer agent can appear any more.
+    has_agent: an agent is among the facts. is_run: there is an agent or a tool call; a lone model call or a chain of
+    wrappers is no run, its spans only pass through.
+    """
+
+    root: Facts | None
+    facts: tuple[Facts, ...]
+    complete: bool
+    has_agent: bool
+    is_run: bool
+
+
+def partition(
+    facts: Iterable[Facts], links: Mapping[str, str], *, final: bool | Set[str] = False
+) -> tuple[RunGroup, ...]:
+    """Split the facts of one trace into its runs, by start of their first fact; the one without agent comes last.
+
+    links: span id → parent id ("" = no parent) of spans that no adapter claimed; the facts' own are added here.
+    final: no more ancestors are waited for (end of input, or the deadline passed); or only not for these span ids.
+    Does not depend on the order of either. Cyclic parents end a chain as if the next ancestor had not been seen.
+    Cost: sorting the facts, and a bounded number of visits per fact and per link above it.
+    """
+    ordered = tuple(sorted(facts, key=fact_order))
+    lineage = Lineage(ordered, links)
+    owners, roots = _structural_owners(ordered, lineage)
+    _place_strays(ordered, lineage, owners, roots, final=final)
+    members: dict[str, list[Facts]] = {}
+    for fact, owner in zip(ordered, owners, strict=True):
+        members.setdefault(owner, []).append(fact)
+    leftover = members.pop("", ())
+    groups = [_agent_run(tuple(run), roots[key], lineage) for key, run in members.items()]
+    if leftover:
+        groups.append(_run_without_agent(tuple(leftover), lineage))
+    return tuple(groups)
+
+
+def fact_order(fact: Facts) -> tuple[int, bool, int, str, str, str]:
+    """Start, spans before logs, end, span id; the rest only makes the order of facts of one span certain."""
+    head = fact.head
+    return head.start_ns, fact.log, head.end_ns, head.span_id, fact.role, head.name
+
+
+# ---- the runs with an agent --------------------------------------------------------------------
+
+
+def _structural_owners(ordered: tuple[Facts, ...], lineage: Lineage) -> tuple[list[str], dict[str, Facts]]:
+    """Per fact the run it belongs to by ancestry ("" = none), and the root of each run."""
+    tops = [f for f in ordered if f.role is Role.AGENT and not f.log and _outermost(f, lineage)]
+    run_of = {top.head.span_id: _run_key(top, lineage) for top in tops}
+    by_wrapper = {w: run for top, run in run_of.items() if (w := lineage.place(top).wrapper)}
+    owners = []
+    for fact in ordered:
+        place = lineage.place(fact.head.span_id)
+        owners.append(run_of.get(place.agent) or by_wrapper.get(place.wrapper, ""))
+    joined = _handed_over(ordered, owners, tops, run_of)
+    roots: dict[str, Facts] = {}
+    for top in tops:
+        run = run_of[top.head.span_id]
+        root = lineage.fact(lineage.place(top.head.span_id).wrapper) or top
+        key = joined.get(run, run)
+        roots[key] = min(roots.get(key, root), root, key=fact_order)
+    return [joined.get(owner, owner) for owner in owners], roots
+
+
+def _outermost(agent: Facts, lineage: Lineage) -> bool:
+    return lineage.place(agent.head.span_id).agent == agent.head.span_id
+
+
+def _run_key(top: Facts, lineage: Lineage) -> str:
+    """What the outermost agents of one run have in common: a wrapper, an unseen parent, or being the same span."""
+    piece = lineage.place(top.head.span_id).wrapper or top.head.span_id
+    parent = lineage.parent(piece)
+    return parent if parent and not lineage.seen(parent) else piece
+
+
+def _handed_over(
+    ordered: tuple[Facts, ...], owners: list[str], tops: list[Facts], run_of: Mapping[str, str]
+) -> dict[str, str]:
+    siblings: dict[str, list[Facts]] = {}
+    beside: dict[str, str] = {}
+    for top in tops:
+        run = run_of[top.head.span_id]
+        if run == top.head.span_id and top.head.parent_id:
+            siblings.setdefault(top.head.parent_id, []).append(top)
+            beside[run] = top.head.parent_id
+    owner = {f.head.span_id: run for f, run in zip(ordered, owners, strict=True)}
+    return join_siblings(ordered, owner, {parent: tuple(agents) for parent, agents in siblings.items()}, beside)
+
+
+def _agent_run(facts: tuple[Facts, ...], root: Facts, lineage: Lineage) -> RunGroup:
+    return RunGroup(root, facts, lineage.place(root.head.span_id).known, has_agent=True, is_run=True)
+
+
+# ---- spans without an agent above them ---------------------------------------------------------
+
+
+def _place_strays(
+    ordered: tuple[Facts, ...],
+    lineage: Lineage,
+    owners: list[str],
+    roots: Mapping[str, Facts],
+    *,
+    final: bool | Set[str],
+) -> None:
+    """Give spans and log records outside every agent to the run they go with, where that can be told."""
+    strays = [i for i, owner in enumerate(owners) if not owner]
+    if not strays or not roots:
+        return
+    marks = lineage.marks({f.head.span_id: run for f, run in zip(ordered, owners, strict=True) if run})
+    near = lineage.nearest((ordered[i].head.span_id for i in strays), marks)
+    around = _around(strays, ordered, owners)
+    only = next(iter(roots)) if len(roots) == 1 else ""
+    for i in strays:
+        span_id = ordered[i].head.span_id
+        owner = near.get(span_id, "")
+        waited = final if isinstance(final, bool) else span_id in final
+        if not owner and (waited or not span_id or lineage.place(span_id).known):
+            owner = only or around[i]
+        owners[i] = owner
+
+
+def _around(strays: Iterable[int], ordered: tuple[Facts, ...], owners: list[str]) -> dict[int, str]:
+    """For each stray the run that was going on when it started, "" for none or several. One sweep over time."""
+    ends: dict[str, tuple[int, int]] = {}
+    for fact, run in zip(ordered, owners, strict=True):
+        if run and not fact.log:
+            start, end = ends.get(run, (fact.head.start_ns, 0))
+            ends[run] = min(start, fact.head.start_ns), max(end, fact.head.end_ns)
+    starts = sorted((start, end, run) for run, (start, end) in ends.items())
+    going: list[tuple[int, str]] = []
+    found: dict[int, str] = {}
+    upcoming = 0
+    for i in strays:
+        now_ns = ordered[i].head.start_ns
+        while upcoming < len(starts) and starts[upcoming][0] <= now_ns:
+            _, end, run = starts[upcoming]
+            heappush(going, (end, run))
+            upcoming += 1
+        while going and going[0][0] < now_ns:
+            heappop(going)
+        found[i] = going[0][1] if len(going) == 1 else ""
+    return found
+
+
+def _run_without_agent(facts: tuple[Facts, ...], lineage: Lineage) -> RunGroup:
+    """The trace itself as a run. A run needs a model call together with a tool call, or tools alone to show."""
+    spans = [f for f in facts if not f.log]
+    placed = [lineage.place(f.head.span_id).known for f in facts if f.head.span_id]
+    candidates = [f for f in spans if f.role in (Role.MODEL, Role.TOOL)]
+    root = min(candidates, key=lambda f: (lineage.place(f.head.span_id).depth, fact_order(f)), default=None)
+    has_agent = any(f.role is Role.AGENT for f in facts)  # told by a log record alone
+    is_run = has_agent or any(_shows_a_tool_call(f) for f in facts)
+    return RunGroup(root, facts, bool(spans) and all(placed), has_agent, is_run)
+
+
+def _shows_a_tool_call(fact: Facts) -> bool:
+    if fact.role is Role.TOOL:
+        return True
+    messages = (*fact.inputs, *fact.outputs)
+    return any(isinstance(part, Call | Response) for message in messages for part in message.parts)
