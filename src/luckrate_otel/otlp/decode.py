@@ -27,6 +27,8 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
     """Decode the bytes of one Span. Raises Rejected if they are not a protobuf message."""
     try:
         span: Any = schema.Span.FromString(wire)
+        decoded = attributes(span.attributes)
+        events = _events(span.events)
     except DecodeError as error:
         raise Rejected(f"not an OTLP span: {error}") from None
     parent = span.parent_span_id
@@ -44,8 +46,8 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
             envelope.scope,
             envelope.service,
         ),
-        attributes(span.attributes),
-        _events(span.events),
+        decoded,
+        events,
         status.message.decode("utf-8", "replace"),
         envelope.scope_version,
         envelope.resource,
@@ -69,9 +71,9 @@ def decode_log(wire: bytes, envelope: Envelope) -> LogRecord:
     """
     try:
         record: Any = schema.LogRecord.FromString(wire)
+        decoded = attributes(record.attributes)
     except DecodeError as error:
         raise Rejected(f"not an OTLP log record: {error}") from None
-    decoded = attributes(record.attributes)
     name = record.event_name.decode("utf-8", "replace") or decoded.get(_EVENT_NAME)
     return LogRecord(
         record.trace_id.hex(),

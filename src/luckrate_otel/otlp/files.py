@@ -272,5 +272,4 @@ def _read_item(wire: bytes, envelope: Envelope, found: _Found, place: str) -> No
 
 def _is_metric(wire: bytes) -> bool:
     metric = schema.Metric.FromString(wire)
-    data = (metric.gauge, metric.sum, metric.histogram, metric.exponential_histogram, metric.summary)
-    return bool(metric.name) and any(data)
+    return bool(metric.name) and any(metric.HasField(kind) for kind in schema.METRIC_DATA)

@@ -24,6 +24,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from luckrate_otel.errors import Rejected
+from luckrate_otel.otlp.any_value import utf8
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {
     "traces": ExportTraceServiceRequest,
@@ -212,10 +213,8 @@ def _codec(kind: int, hex_id: bool) -> tuple[Callable[[Any], Any] | None, Callab
 def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"expected text, found {_kind(value)}")
-    if value.isascii():
-        return value
-    # "\ud800" alone is valid JSON but no text; as other decoders do, it becomes U+FFFD.
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    # "\ud800" alone is valid JSON but no text; as in other decoders, it becomes U+FFFD.
+    return value if value.isascii() else utf8(value).decode()
 
 
 def _bool(value: Any) -> bool:

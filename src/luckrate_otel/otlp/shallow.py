@@ -92,13 +92,13 @@ def envelope(resource_wire: bytes, scope_wire: bytes, request_wire: bytes = b"")
 def _build(resource_wire: bytes, scope_wire: bytes, request_wire: bytes) -> Envelope:
     try:
         resource = schema.Resource.FromString(b"".join(schema.ResourceGroup.FromString(resource_wire).resource))
+        attributes = any_value.attributes(resource.attributes)
     except DecodeError as error:
         raise Rejected(f"not an OTLP resource: {_cause(error)}") from None
     try:
         scope = schema.Scope.FromString(b"".join(schema.ScopeGroup.FromString(scope_wire).scope))
     except DecodeError as error:
         raise Rejected(f"not an OTLP instrumentation scope: {_cause(error)}") from None
-    attributes = any_value.attributes(resource.attributes)
     service = attributes.get("service.name")
     return Envelope(
         resource_wire,
