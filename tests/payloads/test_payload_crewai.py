@@ -162,6 +162,16 @@ def test_without_inputs_the_first_task_is_the_task() -> None:
     assert (found.turns, found.system) == ((Turn("Tidy up."),), ("Tidy up.",))
 
 
+def test_without_any_times_calls_stand_as_they_were_recorded() -> None:
+    events = [event("tool_usage_started", tool=tool, timestamp=None) for tool in ("b", "a")]
+    assert [(s.tool, s.t) for s in from_crewai(events).steps] == [("b", 0.0), ("a", 0.0)]
+
+
+def test_a_kickoff_without_inputs_and_a_task_without_words_tell_no_task() -> None:
+    kickoff = {"type": "crew_kickoff_started", "timestamp": at(0), "inputs": None}
+    assert from_crewai([kickoff, {"type": "task_started", "timestamp": at(1)}]).turns == ()
+
+
 def test_live_objects_are_read_by_their_attributes() -> None:
     @dataclass
     class Event:

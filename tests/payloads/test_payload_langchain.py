@@ -146,6 +146,11 @@ def test_calls_in_content_blocks_or_provider_fields_are_found_and_counted_once()
         assert [(s.tool, s.args) for s in from_langchain([message]).steps] == [("a", {"x": 1})]
 
 
+def test_a_chat_message_names_its_role() -> None:
+    found = from_langchain([{"type": "chat", "data": {"role": "assistant", "content": "done"}}, Live("chat", "hi")])
+    assert (found.final_output, found.turns) == (None, (Turn("hi"),))
+
+
 def test_removals_and_strangers_are_passed_over() -> None:
     found = from_langchain([("human", "hi"), {"type": "remove", "id": "x"}, 7, None, {"a": 1}, ("ai", "done")])
     assert (found.turns, found.final_output) == ((Turn("hi"),), "done")

@@ -15,6 +15,7 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.payloads.fields import get, items, number, plain, word
 from luckrate_otel.payloads.n8n.content import entries, given_text, input_args, run_ok
 from luckrate_otel.payloads.n8n.execution import Execution, NodeRun
+from luckrate_otel.payloads.n8n.family import sub_execution_id
 from luckrate_otel.telemetry import Value
 
 _CALL_ID = pattern(r"(?:call|toolu|tooluse|fc|chatcmpl-tool)[_-][A-Za-z0-9_-]{6,}")
@@ -59,7 +60,8 @@ def normal(name: str) -> str:
 
 def resumed(run: NodeRun) -> bool:
     """An agent that was paused for its tools: its stored times and index are those of its last resume."""
-    return get(run.raw, "metadata", "nodeWasResumed") is True
+    metadata = get(run.raw, "metadata")
+    return get(metadata, "nodeWasResumed") is True or get(metadata, "subNodeExecutionData") is not None
 
 
 def is_call(run: NodeRun) -> bool:
@@ -79,7 +81,6 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
     inputs = entries(run.raw.get("inputOverride"), "ai_tool") or (None,)
     outputs = entries(run.raw.get("data"), "ai_tool")
     node = execution.nodes.get(run.node, {})
-    sub_execution = get(run.raw, "metadata", "subExecution", "executionId")
     for index, item in enumerate(inputs):
         given = outputs if len(inputs) == 1 else outputs[index : index + 1] if len(inputs) == len(outputs) else ()
         args, args_gap = input_args(item)
@@ -96,7 +97,7 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
             result_gap=result_gap,
             # what a paused agent tool stores is the time of its last turn only
             duration=None if resumed(run) or ok is None else number(run.raw.get("executionTime")),
-            sub_execution=str(sub_execution) if index == len(inputs) - 1 and sub_execution is not None else None,
+            sub_execution=sub_execution_id(run) if index == len(inputs) - 1 else None,
         )
 
 
