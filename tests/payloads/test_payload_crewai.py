@@ -127,6 +127,10 @@ def test_a_call_that_never_reached_its_tool_still_was_made() -> None:
     ]
 
 
+def test_an_end_of_no_known_tool_is_passed_over() -> None:
+    assert told(event("tool_usage_error", 3, tool="", error="no tool chosen")) == []
+
+
 def test_an_event_that_two_listeners_recorded_counts_once() -> None:
     start = event("tool_usage_started", event_id="1")
     end = event("tool_usage_finished", 5, event_id="2", started_event_id="1", output="x")

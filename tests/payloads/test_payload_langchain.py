@@ -151,6 +151,12 @@ def test_a_chat_message_names_its_role() -> None:
     assert (found.final_output, found.turns) == (None, (Turn("hi"),))
 
 
+def test_calls_in_the_providers_own_form_are_read_and_nameless_ones_are_none() -> None:
+    provider = {"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x": 1}'}}
+    message = {"type": "ai", "content": "", "tool_calls": [provider, {"id": "2", "args": {}}]}
+    assert [(s.tool, s.args) for s in from_langchain([message]).steps] == [("a", {"x": 1})]
+
+
 def test_removals_and_strangers_are_passed_over() -> None:
     found = from_langchain([("human", "hi"), {"type": "remove", "id": "x"}, 7, None, {"a": 1}, ("ai", "done")])
     assert (found.turns, found.final_output) == ((Turn("hi"),), "done")

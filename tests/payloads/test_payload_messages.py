@@ -103,6 +103,10 @@ def test_an_answer_whose_call_was_cut_away_proves_that_there_was_one() -> None:
     assert found.gaps == {(i, field): Gap.NOT_CAPTURED for i in (0, 1) for field in ("args", "ok")}
 
 
+def test_content_may_be_a_list_of_plain_texts() -> None:
+    assert from_messages([{"role": "user", "content": ["a", "b", 7]}]).turns == (Turn("a\nb"),)
+
+
 @pytest.mark.parametrize("given", ['{"id": "882', "[1]", "null", 7, None])
 def test_arguments_that_are_no_object_are_not_captured(given: Any) -> None:
     found = from_messages([USER, asks(call("a", "lookup", given)), tells("a", "x")])

@@ -196,6 +196,11 @@ def test_both_kinds_of_agent_in_one_workflow_stand_in_order() -> None:
     assert found.final_output == "done"
 
 
+def test_a_listed_call_without_a_name_is_no_call() -> None:
+    listed = {"main": [[{"json": {"toolCalls": [{"input": {}}, None, "x"]}}]]}
+    assert tools(execution({"Message": [agent_run(data=listed)]}, ())) == []
+
+
 LISTED = {
     "error with words": ({"status": "error", "error": "denied"}, False, "denied"),
     "error without": ({"status": "error"}, False, '{"status": "error"}'),
