@@ -184,7 +184,7 @@ def test_a_sub_workflow_that_a_node_started_stands_where_that_node_ran() -> None
 
 
 def test_both_kinds_of_agent_in_one_workflow_stand_in_order() -> None:
-    listed = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": "x"}], "text": "done"}}]]}
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": "x"}], "text": "done"}}]]}
     runs = {
         "Message": [agent_run(startTime=20, data=listed)],
         "a": [tool_run({}, startTime=10)],
@@ -197,7 +197,7 @@ def test_both_kinds_of_agent_in_one_workflow_stand_in_order() -> None:
 
 
 def test_a_listed_call_without_a_name_is_no_call() -> None:
-    listed = {"main": [[{"json": {"toolCalls": [{"input": {}}, None, "x"]}}]]}
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"input": {}}, None, "x"]}}]]}
     assert tools(execution({"Message": [agent_run(data=listed)]}, ())) == []
 
 
@@ -213,7 +213,7 @@ LISTED = {
 @pytest.mark.parametrize("name", LISTED)
 def test_results_as_the_agents_feature_lists_them(name: str) -> None:
     result, ok, text = LISTED[name]
-    listed = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": result}]}}]]}
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": result}]}}]]}
     (step,) = only(execution({"Message": [agent_run(data=listed)]}, ())).steps
     assert (step.ok, step.result, step.error) == (ok, text, text if ok is False else None)
 
@@ -582,6 +582,24 @@ def test_executions_that_start_each_other_in_a_circle_are_read_once_each() -> No
         ("n8n:1", 1),
         ("n8n:2", 1),
     ]
+
+
+def test_an_agent_in_a_sub_workflow_is_the_agent_of_a_workflow_without_one() -> None:
+    child = execution({"Trigger": [trigger_run({"chatInput": "go"})], "Agent": [agent_run("ok")]}, id="8")
+    child["data"]["parentExecution"] = {"executionId": "7"}
+    found = only([execution({"Execute": [trigger_run({})]}, nodes=()), child])
+    assert (found.run_id, found.agent, found.task_input, found.final_output) == ("n8n:7", "Agent", "go", "ok")
+
+
+def test_executions_nested_beyond_the_bound_are_runs_of_their_own() -> None:
+    def nested(level: int) -> dict[str, Any]:
+        value = execution({"t": [tool_run({"level": level})]}, id=str(level))
+        value["data"]["parentExecution"] = {"executionId": str(level - 1)}
+        return value
+
+    assert [len(t.steps) for t in from_n8n([nested(i) for i in range(51)])] == [51]
+    assert [len(t.steps) for t in from_n8n([nested(i) for i in range(52)])] == [51, 1]
+    assert len(from_n8n([nested(i) for i in range(3000)])) == 2950
 
 
 # ---- task ----------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def read(value: Any) -> tuple[Trajectory, ...] | None:
     if raw is None:
         return None
     known = family(tuple(map(read_execution, raw)))
-    return tuple(trajectory for index in known.roots() for trajectory in _trajectory(known, index))
+    return tuple(trajectory for index in known.roots for trajectory in _trajectory(known, index))
 
 
 def _trajectory(known: Family, index: int) -> Iterator[Trajectory]:
@@ -54,10 +54,10 @@ def _trajectory(known: Family, index: int) -> Iterator[Trajectory]:
         yield replace(outline, coverage=Coverage(False, False, False, False, False))
         return
     placed = _placed(known, index)
-    agents = _agents(execution) or tuple(agent for member in members for agent in _agents(member))
+    owner = next((member for member in members if _agents(member)), execution)  # the outermost with an agent
+    agents = _agents(owner)
     if not placed and not agents:
         return
-    owner = execution if _agents(execution) else next((m for m in members if _agents(m)), execution)
     asked, earlier = task_texts(owner, agents[0].node) if agents else ((), ())
     final = final_output(owner, agents[-1], agent_name(owner, agents[-1].node)) if agents else None
     steps = _steps(placed, _start_ms(execution) or 0.0)
@@ -152,7 +152,7 @@ def _agents(execution: Execution) -> tuple[NodeRun, ...]:
 def _placed(known: Family, index: int) -> tuple[_Placed, ...]:
     """The calls of an execution and its sub-executions: a child's right after the call that started it."""
     execution = known.executions[index]
-    children = {child: known.executions[child].id for child in known.children(index)}
+    children = {child: known.executions[child].id for child in known.children.get(index, ())}
     groups: list[tuple[float, tuple[_Placed, ...]]] = []
     for call in tool_calls(execution):
         started = [c for c, name in children.items() if name is not None and name == call.sub_execution]

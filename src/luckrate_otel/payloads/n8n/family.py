@@ -8,25 +8,23 @@ from dataclasses import dataclass, replace
 from luckrate_otel.payloads.fields import get
 from luckrate_otel.payloads.n8n.execution import Execution, NodeRun
 
+# Sub-workflows of sub-workflows: people nest a handful. A deeper execution is a run of its own.
+_MAX_LEVELS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All executions of a payload, and index of a child → index of its parent, without cycles."""
+    """All executions of a payload. roots: index of each that no other one started. children: by index of the parent."""
 
     executions: tuple[Execution, ...]
-    parents: Mapping[int, int]
-
-    def roots(self) -> tuple[int, ...]:
-        return tuple(index for index in range(len(self.executions)) if index not in self.parents)
-
-    def children(self, index: int) -> tuple[int, ...]:
-        return tuple(child for child, parent in self.parents.items() if parent == index)
+    roots: tuple[int, ...]
+    children: Mapping[int, Sequence[int]]
 
     def descendants(self, index: int) -> tuple[int, ...]:
         """The execution itself and all that it led to."""
         found = [index]
         for each in found:
-            found.extend(self.children(each))
+            found.extend(self.children.get(each, ()))
         return tuple(found)
 
 
@@ -48,7 +46,12 @@ def family(executions: Sequence[Execution]) -> Family:
             child = by_id.get(sub_execution_id(run) or "")
             if child is not None:
                 links.setdefault(child, index)
-    return Family(named, {child: parent for child, parent in links.items() if not _circular(child, links)})
+    children: dict[int, list[int]] = {}
+    for child in sorted(links):
+        if _rooted(child, links):
+            children.setdefault(links[child], []).append(child)
+    led_to = {child for members in children.values() for child in members}
+    return Family(named, tuple(i for i in range(len(named)) if i not in led_to), children)
 
 
 def _identified(executions: Sequence[Execution]) -> tuple[Execution, ...]:
@@ -67,9 +70,10 @@ def _identified(executions: Sequence[Execution]) -> tuple[Execution, ...]:
     return tuple(replace(e, id=found[i]) if i in found else e for i, e in enumerate(executions))
 
 
-def _circular(child: int, links: Mapping[int, int]) -> bool:
+def _rooted(child: int, links: Mapping[int, int]) -> bool:
+    """Whether the way up ends: not in a circle, and not beyond what can be followed."""
     seen, at = {child}, links.get(child)
-    while at is not None and at not in seen:
+    while at is not None and at not in seen and len(seen) <= _MAX_LEVELS:
         seen.add(at)
         at = links.get(at)
-    return at is not None
+    return at is None
