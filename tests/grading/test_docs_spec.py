@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import VerdictLabel
+from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.rules import RULES
 from luckrate_otel.spec import ALIASES, GENERAL, KEYS, Spec
 
@@ -55,6 +56,12 @@ def test_every_key_is_documented() -> None:
     assert sorted(others) == sorted([*(key.name for key in GENERAL), ALIASES])
     of_rules = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| `.*?\| (.*?) \|", SECTIONS["Rules"], re.MULTILINE)))
     assert sorted([*of_rules, *others]) == sorted([*KEYS, ALIASES])
+
+
+def test_every_engine_is_documented_and_the_first_is_the_default() -> None:
+    first, *others = (f"`{name}`" for name in ENGINES)
+    row = next(line for line in TEXT.splitlines() if line.startswith("| `provenance`"))
+    assert row == f"| `provenance` | engine of `ground` and `taint`: {first} or {' or '.join(others)} | {first} |"
 
 
 def test_every_verdict_and_reason_is_documented() -> None:
