@@ -39,7 +39,7 @@ def test_the_yaml_example_loads() -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_has_a_section_with_an_example_that_breaks_it(rule: str) -> None:
     (example,) = blocks("python", SECTIONS[rule])
-    assert "assert [v.message for v in verdict.violations] == [" in example
+    assert "for v in verdict.violations] == [" in example
 
 
 def test_the_table_of_rules_is_the_table_in_the_code() -> None:

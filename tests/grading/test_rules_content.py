@@ -145,6 +145,7 @@ def read(text: str | None) -> Step:
         (run(read("W77"), pay("W77"), system=("W77",)), "violated"),
         (run(read("W77"), pay("W77"), history=History(turns=("W77",))), "satisfied"),
         (run(pay("W77"), history=History(steps=(read("W77"),))), "violated"),
+        (run(pay("W77"), history=History(steps=(Step("look", result="W77"),))), "vacuous"),
         (run(read("W77"), pay("W77"), turns=(Turn("hi"), Turn("W77", 1))), "satisfied"),
         (run(read("W77"), pay("W77"), turns=(Turn("hi"), Turn("W77", 2))), "violated"),
         (run(), "vacuous"),
