@@ -263,6 +263,22 @@ def test_a_next_hop_that_comes_back_gets_all_of_it_oldest_first(caplog: pytest.L
         within(15, scenario)
 
 
+@pytest.mark.parametrize("code", [C.DEADLINE_EXCEEDED, C.OUT_OF_RANGE])
+def test_a_body_that_fails_each_time_is_kept_but_holds_up_no_other(code: grpc.StatusCode) -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop(lambda _signal, body: Say(code) if b"!" in body else OK) as hop:
+            made = sender(GrpcTransport(hop.endpoint), join_bytes=4, concurrency=1)
+            for body in (b"a!", b"b", b"c", b"d", b"e"):
+                made.put(TRACES, body, 1)
+            await hop.until(lambda hop: sorted(b"".join(hop.taken)) == sorted(b"bcde"))
+            hop.script = lambda _signal, _body: OK
+            assert await made.drain(5) == ()
+            assert hop.taken[-1] == b"a!"
+            assert made.account(TRACES) == Account(put=5, sent=5)
+
+    within(10, scenario)
+
+
 def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one() -> None:
     async def scenario() -> None:
         transport = Scripted(lambda _body: DOWN)

@@ -29,11 +29,15 @@ ITEM_BYTES = 256
 RETRY_AFTER = 1.0
 
 
+Place = tuple[int, int, tuple[int, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One body that waits. number: order of arrival. count: spans, log records or requests in it.
 
     part: () for a whole body; pieces of one that was split keep its number and are told apart by this path.
+    late: how often it was put behind all others.
     """
 
     number: int
@@ -42,10 +46,12 @@ class Item:
     count: int
     added_ns: int
     part: tuple[int, ...] = ()
+    late: int = 0
 
     @property
-    def place(self) -> tuple[int, tuple[int, ...]]:
-        return self.number, self.part
+    def place(self) -> Place:
+        """Order in the queue, and identity while it is out."""
+        return self.late, self.number, self.part
 
     @property
     def cost(self) -> int:
@@ -128,7 +134,7 @@ class Queue:
         self._size_bytes = 0
         self._lines = {signal: _Line(ROUTES[signal].joins) for signal in Signal}
         self._apart: deque[Batch] = deque()
-        self._away: dict[tuple[int, tuple[int, ...]], Item] = {}
+        self._away: dict[Place, Item] = {}
         self._pieces: dict[int, int] = {}
         self._tallies = {signal: _Tally() for signal in Signal}
 
@@ -195,9 +201,8 @@ class Queue:
         """When take() will next have something by age alone; None if nothing waits."""
         if self._apart:
             return 0
-        return min(
-            (line.items[0].added_ns + self._linger_ns for line in self._lines.values() if line.items), default=None
-        )
+        firsts = [first for line in self._lines.values() if (first := line.first()) is not None]
+        return min((first.added_ns + self._linger_ns for first in firsts), default=None)
 
     def sent(self, batch: Batch, rejected: int = 0) -> None:
         """The next hop took the batch, but for `rejected` of its spans, log records or data points."""
@@ -230,10 +235,12 @@ class Queue:
         del self._pieces[item.number]
         return True
 
-    def put_back(self, batch: Batch) -> None:
-        """Not delivered: the batch waits again, in its old place."""
+    def put_back(self, batch: Batch, *, behind: bool = False) -> None:
+        """Not delivered: the batch waits again, in its old place or (its items each alone) behind all others."""
         self._land(batch)
-        if batch.apart:
+        if behind:
+            self._lines[batch.signal].put_back(tuple(replace(item, late=item.late + 1) for item in batch.items))
+        elif batch.apart:
             self._set_apart(batch)
         else:
             self._lines[batch.signal].put_back(batch.items)
@@ -274,9 +281,9 @@ class Queue:
 
     def remaining(self) -> tuple[Item, ...]:
         """All that was not delivered, oldest first, being sent or not."""
-        waiting = [item for line in self._lines.values() for item in line.items]
+        waiting = [item for line in self._lines.values() for item in (*line.items, *line.behind)]
         apart = [item for batch in self._apart for item in batch.items]
-        return tuple(sorted([*waiting, *apart, *self._away.values()], key=lambda item: item.place))
+        return tuple(sorted([*waiting, *apart, *self._away.values()], key=lambda item: (item.number, item.part)))
 
     def account(self, signal: Signal) -> Account:
         tally = self._tallies[signal]
@@ -302,34 +309,44 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Line:
-    """The waiting items of one signal, oldest first. joins: whether they may share a request."""
+    """The waiting items of one signal, oldest first, then those that were put behind. joins: may they share a request."""
 
     joins: bool
     items: deque[Item] = field(default_factory=deque)
+    behind: deque[Item] = field(default_factory=deque)
     size_bytes: int = 0
 
     def append(self, item: Item) -> None:
         self.items.append(item)
         self.size_bytes += len(item.body)
 
-    def head(self) -> tuple[int, tuple[int, ...]]:
-        return self.items[0].place
+    def first(self) -> Item | None:
+        return self.items[0] if self.items else self.behind[0] if self.behind else None
+
+    def head(self) -> Place:
+        first = self.first()
+        assert first is not None
+        return first.place
 
     def ready(self, before_ns: int, limit: int, flush: bool) -> bool:
-        return bool(self.items) and (flush or self.size_bytes >= limit or self.items[0].added_ns <= before_ns)
+        first = self.first()
+        return first is not None and (flush or self.size_bytes >= limit or first.added_ns <= before_ns)
 
     def pop(self, limit: int) -> Batch:
-        taken = [self.items.popleft()]
+        taken = [(self.items or self.behind).popleft()]
         size = len(taken[0].body)
-        while self.joins and self.items and size + len(self.items[0].body) <= limit:
+        alone = not self.joins or taken[0].late
+        while not alone and self.items and size + len(self.items[0].body) <= limit:
             taken.append(self.items.popleft())
             size += len(taken[-1].body)
         self.size_bytes -= size
         return Batch(tuple(taken))
 
     def put_back(self, items: tuple[Item, ...]) -> None:
-        if not self.items or items[-1].place < self.items[0].place:
+        self.size_bytes += sum(len(item.body) for item in items)
+        if items[0].late:
+            self.behind = deque(merge(self.behind, items, key=lambda item: item.place))
+        elif not self.items or items[-1].place < self.items[0].place:
             self.items.extendleft(reversed(items))
         else:  # several sends were out, and a younger one came back first
             self.items = deque(merge(items, self.items, key=lambda item: item.place))
-        self.size_bytes += sum(len(item.body) for item in items)
