@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
+from luckrate_otel.service.batch import ITEM_BYTES, Batch, Item, Place
+from luckrate_otel.service.line import Line
 from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a
@@ -22,60 +23,8 @@ JOIN_BYTES = 2**20
 # How long a body may wait for others to join it. As long as a person does not notice; SDKs already batch for 5 s.
 LINGER_NS = 100 * 10**6
 
-# Charged for each item beside its body (object, deque slot, bytes header), so that a flood of tiny ones is bounded too.
-ITEM_BYTES = 256
-
 # Seconds a sender is asked to wait when the queue is full. No more, as an SDK gives up on a request after 10 s in all.
 RETRY_AFTER = 1.0
-
-
-Place = tuple[int, int, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One body that waits. number: order of arrival. count: spans, log records or requests in it.
-
-    part: () for a whole body; pieces of one that was split keep its number and are told apart by this path.
-    late: how often it was put behind all others.
-    """
-
-    number: int
-    signal: Signal
-    body: bytes
-    count: int
-    added_ns: int
-    part: tuple[int, ...] = ()
-    late: int = 0
-
-    @property
-    def place(self) -> Place:
-        """Order in the queue, and identity while it is out."""
-        return self.late, self.number, self.part
-
-    @property
-    def cost(self) -> int:
-        return len(self.body) + ITEM_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Items that travel in one request, oldest first. apart: pieces of a refused batch, not to be joined again."""
-
-    items: tuple[Item, ...]
-    apart: bool = False
-
-    @property
-    def signal(self) -> Signal:
-        return self.items[0].signal
-
-    @property
-    def body(self) -> bytes:
-        return self.items[0].body if len(self.items) == 1 else b"".join(item.body for item in self.items)
-
-    @property
-    def count(self) -> int:
-        return sum(item.count for item in self.items)
 
 
 # One body → two that hold the same spans, each with its count; None if it cannot be divided.
@@ -132,7 +81,7 @@ class Queue:
         self._linger_ns = linger_ns
         self._next = 0
         self._size_bytes = 0
-        self._lines = {signal: _Line(ROUTES[signal].joins) for signal in Signal}
+        self._lines = {signal: Line(ROUTES[signal].joins) for signal in Signal}
         self._apart: deque[Batch] = deque()
         self._away: dict[Place, Item] = {}
         self._pieces: dict[int, int] = {}
@@ -195,7 +144,7 @@ class Queue:
 
     def _join(self, now_ns: int, limit: int, flush: bool) -> Batch | None:
         ready = [line for line in self._lines.values() if line.ready(now_ns - self._linger_ns, limit, flush)]
-        return min(ready, key=_Line.head).pop(limit) if ready else None
+        return min(ready, key=Line.head).pop(limit) if ready else None
 
     def due_ns(self) -> int | None:
         """When take() will next have something by age alone; None if nothing waits."""
@@ -250,7 +199,7 @@ class Queue:
 
         Between items if there are several, else inside the only one.
         """
-        halves = _halves(batch) or self._divide(batch.items[0], split)
+        halves = batch.halves() or self._divide(batch.items[0], split)
         if halves is None:
             return False
         self._land(batch)
@@ -290,13 +239,6 @@ class Queue:
         return Account(tally.put, tally.replayed, tally.sent, tally.rejected, dict(tally.dropped), tally.queued)
 
 
-def _halves(batch: Batch) -> tuple[Batch, Batch] | None:
-    middle = len(batch.items) // 2
-    if not middle:
-        return None
-    return Batch(batch.items[:middle], apart=True), Batch(batch.items[middle:], apart=True)
-
-
 @dataclass(slots=True)
 class _Tally:
     put: int = 0
@@ -305,48 +247,3 @@ class _Tally:
     rejected: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     queued: int = 0
-
-
-@dataclass(slots=True)
-class _Line:
-    """The waiting items of one signal, oldest first, then those that were put behind. joins: may they share a request."""
-
-    joins: bool
-    items: deque[Item] = field(default_factory=deque)
-    behind: deque[Item] = field(default_factory=deque)
-    size_bytes: int = 0
-
-    def append(self, item: Item) -> None:
-        self.items.append(item)
-        self.size_bytes += len(item.body)
-
-    def first(self) -> Item | None:
-        return self.items[0] if self.items else self.behind[0] if self.behind else None
-
-    def head(self) -> Place:
-        first = self.first()
-        assert first is not None
-        return first.place
-
-    def ready(self, before_ns: int, limit: int, flush: bool) -> bool:
-        first = self.first()
-        return first is not None and (flush or self.size_bytes >= limit or first.added_ns <= before_ns)
-
-    def pop(self, limit: int) -> Batch:
-        taken = [(self.items or self.behind).popleft()]
-        size = len(taken[0].body)
-        alone = not self.joins or taken[0].late
-        while not alone and self.items and size + len(self.items[0].body) <= limit:
-            taken.append(self.items.popleft())
-            size += len(taken[-1].body)
-        self.size_bytes -= size
-        return Batch(tuple(taken))
-
-    def put_back(self, items: tuple[Item, ...]) -> None:
-        self.size_bytes += sum(len(item.body) for item in items)
-        if items[0].late:
-            self.behind = deque(merge(self.behind, items, key=lambda item: item.place))
-        elif not self.items or items[-1].place < self.items[0].place:
-            self.items.extendleft(reversed(items))
-        else:  # several sends were out, and a younger one came back first
-            self.items = deque(merge(items, self.items, key=lambda item: item.place))

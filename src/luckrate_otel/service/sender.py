@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
+from luckrate_otel.service.batch import Batch, Item, Place
 from luckrate_otel.service.exporter import Kind, Reply, Transport
-from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Batch, Item, Place, Queue, Split
+from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import Signal
 
