@@ -63,7 +63,7 @@ _FILES = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. What the user can mend is told on stderr without a traceback."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parse(argv)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as done:  # argparse: --help, --version, bad usage
@@ -78,6 +78,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
     return status
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command's arguments, with `run` for what it does. Raises SystemExit as argparse does."""
+    return _parser().parse_args(argv)
 
 
 # ---- commands ----------------------------------------------------------------------------------
@@ -202,7 +207,8 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     if len(batch.problems) > MAX_PROBLEMS:
         _complain(f"and {len(batch.problems) - MAX_PROBLEMS} more unusable parts")
     if batch.problems:
-        _complain(f"{len(batch.problems)} unusable parts left out, the rest is used")
+        parts = "part" if len(batch.problems) == 1 else "parts"
+        _complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
         raise InputError(f"{', '.join(files)}: no agent run in it")
     return batch

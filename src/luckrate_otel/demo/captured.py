@@ -30,17 +30,9 @@ SCENARIOS: Mapping[str, str] = {
     "s6": "looks the same order up twice",
 }
 
-# The specs that the scenarios are graded with; in s1 and s2 the claim is over the agent's limit.
-SPECS: Mapping[str, str] = {
-    "s1": "over-limit",
-    "s2": "over-limit",
-    "s3": "order-support",
-    "s4": "order-support",
-    "s5": "order-support",
-    "s6": "order-support",
-}
-
-# The play adds the scenario to the resource, as a test harness would, so that one processor can tell the cases apart.
+# The play adds these to the resource, as a test harness would: they tell the specs which claim a run is about, and the
+# gate which runs are of one case.
+SCENARIO = "demo.scenario"
 CASE = "luckrate.case"
 
 
@@ -86,6 +78,7 @@ def renew(framework: str, scenario: str, requests: Sequence[dict[str, Any]], sal
     for request in requests:
         for group in request["resourceSpans"]:
             attributes = group.setdefault("resource", {}).setdefault("attributes", [])
+            attributes.append({"key": SCENARIO, "value": {"stringValue": scenario}})
             attributes.append({"key": CASE, "value": {"stringValue": f"{framework}/{scenario}"}})
     return Play(framework, scenario, tuple(requests), tuple(sorted({span["traceId"] for span in _spans(requests)})))
 

@@ -51,8 +51,18 @@ def safe(text: str, limit: int = SHOWN_CHARACTERS) -> str:
 # ---- runs --------------------------------------------------------------------------------------
 
 
-def run_text(trajectory: Trajectory, verdict: Verdict | None = None, style: Style = PLAIN, title: str = "") -> str:
-    """One run: a heading, its steps aligned, then, if it was graded, its findings and its verdict."""
+def run_text(
+    trajectory: Trajectory,
+    verdict: Verdict | None = None,
+    style: Style = PLAIN,
+    *,
+    title: str = "",
+    not_evaluated: Sequence[str] | None = None,
+) -> str:
+    """One run: a heading, its steps aligned, then, if it was graded, its findings and its verdict.
+
+    not_evaluated: the rules that could not be judged, where the verdict came over the wire, which tells no reasons.
+    """
     lines = [_heading(trajectory, style, title)]
     if style.values and trajectory.task_input is not None:
         lines.append(f"  task   {safe(trajectory.task_input)}")
@@ -60,7 +70,8 @@ def run_text(trajectory: Trajectory, verdict: Verdict | None = None, style: Styl
     if style.values and trajectory.final_output is not None:
         lines.append(f"  answer {safe(trajectory.final_output)}")
     if verdict is not None:
-        lines += _findings(verdict, style)
+        gaps = [f"{item.rule} ({item.reason})" for item in verdict.not_evaluated]
+        lines += _findings(verdict, gaps if not_evaluated is None else not_evaluated, style)
     return "\n".join(lines)
 
 
@@ -109,12 +120,11 @@ def _values(step: Step) -> str:
 # ---- verdicts ----------------------------------------------------------------------------------
 
 
-def _findings(verdict: Verdict, style: Style) -> Iterator[str]:
+def _findings(verdict: Verdict, gaps: Sequence[str], style: Style) -> Iterator[str]:
     for violation in verdict.violations:
         yield f"  {_violation(violation, style)}"
-    if verdict.not_evaluated:
-        rules = ", ".join(f"{safe(item.rule)} ({item.reason})" for item in verdict.not_evaluated)
-        yield style.paint(f"  ? not evaluated: {rules}", "cyan")
+    if gaps:
+        yield style.paint(f"  ? not evaluated: {safe(', '.join(gaps), 240)}", "cyan")
     yield f"  {_verdict(verdict, style)}"
 
 
