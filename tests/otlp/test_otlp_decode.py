@@ -16,6 +16,7 @@ from otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp import files
+from luckrate_otel.otlp.any_value import MAX_VALUES
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import encode_span, our_envelope
 from luckrate_otel.otlp.shallow import Envelope
@@ -72,6 +73,13 @@ def test_a_span_is_decoded() -> None:
 def test_status_codes(code: int, status: Status) -> None:
     wire = b"\x7a" + bytes((len(inner := WireStatus(code=code).SerializeToString()),)) + inner  # type: ignore[arg-type]  # open enum
     assert decode_span(wire, Envelope()).head.status is status
+
+
+def test_the_events_of_a_span_share_one_bound() -> None:
+    full = WireSpan.Event(attributes=[KeyValue(key="k", value=AnyValue(int_value=1))] * MAX_VALUES)
+    late = WireSpan.Event(name="late", attributes=[KeyValue(key="k")])
+    wire = WireSpan(events=[full, late]).SerializeToString()
+    assert decode_span(wire, Envelope()).events == (SpanEvent("", 0, {"k": 1}), SpanEvent("late", 0, {}))
 
 
 def test_a_parent_of_zeros_is_none() -> None:

@@ -350,6 +350,31 @@ def test_jaeger_json_is_read() -> None:
     ]
 
 
+_JAEGER_KEYS = (
+    *("traceID", "spanID", "startTime", "duration", "tags", "logs"),
+    *("references", "refType", "key", "type", "value", "process"),
+)
+_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(("1", "CHILD_OF", "x"))),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(_JAEGER_KEYS),
+            inner,
+            max_size=5,
+        ),
+    ),
+    max_leaves=15,
+)
+
+
+@given(_JSON, _JSON)
+def test_arbitrary_jaeger_spans_are_read_or_named(span: Any, processes: Any) -> None:
+    document = {"data": [{"traceID": "1", "spans": [span, JAEGER["data"][0]["spans"][1]], "processes": processes}]}
+    content = read_bytes(json.dumps(document).encode(), "f")
+    assert len(content.spans) + len(content.problems) == 2
+
+
 @given(st.one_of(st.binary(max_size=60), st.binary(max_size=40).map(lambda data: _framed(data, data))))
 def test_arbitrary_bytes_give_content_or_an_input_error(data: bytes) -> None:
     with suppress(InputError):

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp import schema
-from luckrate_otel.otlp.any_value import attributes, value
+from luckrate_otel.otlp.any_value import MAX_VALUES, attributes, value
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 
@@ -58,8 +58,9 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
 def _events(events: Any) -> tuple[SpanEvent, ...]:
     if not events:
         return ()
+    budget = [MAX_VALUES]
     return tuple(
-        SpanEvent(event.name.decode("utf-8", "replace"), event.time_unix_nano, attributes(event.attributes))
+        SpanEvent(event.name.decode("utf-8", "replace"), event.time_unix_nano, attributes(event.attributes, budget))
         for event in events[:_MAX_EVENTS]
     )
 
