@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any, BinaryIO
 
+from google.protobuf.message import DecodeError
+
 from luckrate_otel.errors import InputError, Rejected, TooLarge
 from luckrate_otel.otlp import jaeger, schema
 from luckrate_otel.otlp.compression import inflate
@@ -212,12 +214,19 @@ def _read_otlp(document: Mapping[str, Any], line: int | None, found: _Found) -> 
             continue
         found.recognised = True
         for envelope, wire in _items(body):
-            if signal == "logs":
-                found.logs.append(decode_log(wire, envelope))
-            elif well_formed(link_of(wire)):
-                found.spans.append(decode_span(wire, envelope))
-            else:
-                found.problem(line, "a span with an id that is not 16 or 8 bytes, or zero")
+            try:
+                _read_item(signal, wire, envelope, found)
+            except Rejected as error:
+                found.problem(line, error)
+
+
+def _read_item(signal: str, wire: bytes, envelope: Envelope, found: _Found) -> None:
+    if signal == "logs":
+        found.logs.append(decode_log(wire, envelope))
+    elif well_formed(link_of(wire)):
+        found.spans.append(decode_span(wire, envelope))
+    else:
+        raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
 
 
 def _items(body: bytes) -> Iterator[tuple[Envelope, bytes]]:
@@ -238,10 +247,15 @@ def _read_protobuf(content: bytes, found: _Found) -> None:
             if body[:1] == b"{":
                 _read_document(load(body, local=True), None, found)
                 continue
-            for envelope, wire in _items(body):
-                _read_item(wire, envelope, found, place)
+            items = list(_items(body))
         except Rejected as error:
             found.problem(None, f"{place}{error}")
+            continue
+        for envelope, wire in items:
+            try:
+                _read_unnamed_item(wire, envelope, found)
+            except Rejected as error:
+                found.problem(None, f"{place}{error}")
 
 
 def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]]:
@@ -259,7 +273,7 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
         at += 4 + size
 
 
-def _read_item(wire: bytes, envelope: Envelope, found: _Found, place: str) -> None:
+def _read_unnamed_item(wire: bytes, envelope: Envelope, found: _Found) -> None:
     """A request does not name its signal, so each item is told by what only its own kind has: ids and times."""
     span = decode_span(wire, envelope)
     if (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
@@ -273,9 +287,12 @@ def _read_item(wire: bytes, envelope: Envelope, found: _Found, place: str) -> No
     elif _is_metric(wire):
         found.recognised = True
     else:
-        found.problem(None, f"{place}neither a span nor a log record nor a metric")
+        raise Rejected("neither a span nor a log record nor a metric")
 
 
 def _is_metric(wire: bytes) -> bool:
-    metric = schema.Metric.FromString(wire)
+    try:
+        metric = schema.Metric.FromString(wire)
+    except DecodeError:
+        return False
     return bool(metric.name) and any(metric.HasField(kind) for kind in schema.METRIC_DATA)
