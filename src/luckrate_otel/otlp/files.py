@@ -8,10 +8,10 @@ under gzip or zstd. What is good in a damaged file is kept, what is bad is named
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -22,6 +22,8 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.json import load, to_protobuf
 from luckrate_otel.otlp.shallow import Envelope, link_of, shallow, well_formed
 from luckrate_otel.telemetry import LogRecord, Span
+
+T = TypeVar("T")
 
 # A file is read whole. JSON takes about ten times its size in memory, so this is what a CI machine can bear.
 MAX_FILE_BYTES = 1024**3
@@ -275,19 +277,29 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
 
 def _read_unnamed_item(wire: bytes, envelope: Envelope, found: _Found) -> None:
     """A request does not name its signal, so each item is told by what only its own kind has: ids and times."""
-    span = decode_span(wire, envelope)
-    if (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
+    span = _attempt(decode_span, wire, envelope)
+    if span and (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
         found.recognised = True
         found.spans.append(span)
         return
-    log = decode_log(wire, envelope)
-    if log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
+    log = _attempt(decode_log, wire, envelope)
+    if log and log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
         found.recognised = True
         found.logs.append(log)
     elif _is_metric(wire):
         found.recognised = True
     else:
         raise Rejected("neither a span nor a log record nor a metric")
+
+
+def _attempt(decode: Callable[[bytes, Envelope], T], wire: bytes, envelope: Envelope) -> T | None:
+    """What is no span can still be a log record; what is too large for one is so for the other."""
+    try:
+        return decode(wire, envelope)
+    except TooLarge:
+        raise
+    except Rejected:
+        return None
 
 
 def _is_metric(wire: bytes) -> bool:
