@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -27,6 +28,10 @@ _seen: dict[_Key, Envelope] = {}
 # A scope costs ten times a span. The largest batches in use are some ten thousand spans, be each under a resource of
 # its own; a request of nothing but empty scopes would hold a core for half a minute.
 MAX_GROUPS = 262_144
+
+# How a span begins that has a parent: tag and length of the three ids, each before the id. One unpack is two thirds of
+# the price of slicing.
+_IDS = Struct(">H16sH8sH8s")
 
 _ZERO_TRACE = bytes(16)
 _ZERO_SPAN = bytes(8)
@@ -162,8 +167,10 @@ def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
     Ids at the start of the span are taken as they stand. A span without parent there is parsed, because the field
     may follow later.
     """
-    if span[:2] == b"\n\x10" and span[18:20] == b"\x12\x08" and span[28:30] == b'"\x08' and len(span) >= 38:
-        return span[2:18], span[20:28], span[30:38]
+    if len(span) >= _IDS.size:
+        trace_head, trace_id, span_head, span_id, parent_head, parent_id = _IDS.unpack_from(span)
+        if trace_head == 0x0A10 and span_head == 0x1208 and parent_head == 0x2208:
+            return trace_id, span_id, parent_id
     try:
         link: Any = schema.Link.FromString(span)
     except DecodeError:
