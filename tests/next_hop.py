@@ -84,9 +84,7 @@ def response(say: Say) -> bytes:
 
 
 @asynccontextmanager
-async def grpc_next_hop(
-    script: Script | None = None, tls: Tls | None = None, port: int = 0
-) -> AsyncIterator[NextHop]:
+async def grpc_next_hop(script: Script | None = None, tls: Tls | None = None, port: int = 0) -> AsyncIterator[NextHop]:
     hop = NextHop(script)
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1), ("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers([_grpc_service(hop, signal) for signal in ROUTES])

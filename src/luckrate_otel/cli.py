@@ -184,14 +184,16 @@ def _spec_check(arguments: argparse.Namespace) -> int:
 def _health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
     from http.client import HTTPException
-    from urllib.error import URLError
     from urllib.request import urlopen
 
-    url = f"http://{arguments.endpoint}/readyz"
+    endpoint = arguments.endpoint if "://" in arguments.endpoint else f"http://{arguments.endpoint}"
+    url = f"{endpoint.rstrip('/')}/readyz"
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"{arguments.endpoint}: must be host:port, or http:// or https:// with it")
     try:
-        with urlopen(url, timeout=arguments.timeout) as answer:
+        with urlopen(url, timeout=arguments.timeout) as answer:  # noqa: S310 - the scheme is one of two
             print(answer.read(1000).decode(errors="replace").strip() or "ready")
-    except (URLError, HTTPException, OSError) as error:
+    except (OSError, HTTPException) as error:
         _complain(f"{url}: not ready ({getattr(error, 'reason', error)})")
         return FAILED
     return PASSED
@@ -256,7 +258,7 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(UNUSABLE)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="luckrate-otel",
         description="Grade the path an AI agent took, not just its answer: an OpenTelemetry trace processor.",
@@ -308,7 +310,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(_command(config, "check", "read it with its specs, tell every problem, print it", _config_check))
 
     health = _command(commands, "health", "ask a running processor whether it is ready", _health)
-    health.add_argument("--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="default: %(default)s")
+    health.add_argument(
+        "--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="or a URL; default: %(default)s"
+    )
     health.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
     return parser
 
@@ -319,7 +323,7 @@ def _command(
     summary: str,
     run: Callable[[argparse.Namespace], int] | None = None,
     epilog: str | None = None,
-) -> argparse.ArgumentParser:
+) -> _Parser:
     parser = commands.add_parser(
         name,
         help=summary,
