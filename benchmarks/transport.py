@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
 from typing import IO
@@ -48,7 +49,7 @@ def request(spans: int) -> bytes:
     return made.SerializeToString()
 
 
-def serve_raw(export: object) -> grpc.aio.Server:
+def serve_raw(export: Callable[[bytes, object], Awaitable[bytes]]) -> grpc.aio.Server:
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
     handler = grpc.unary_unary_rpc_method_handler(export)
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(TRACES.service, {"Export": handler})])
@@ -58,7 +59,7 @@ def serve_raw(export: object) -> grpc.aio.Server:
 async def bare(next_hop: str) -> int:
     """The least a proxy can do: hand the bytes on and wait for the answer."""
     channel = grpc.aio.insecure_channel(next_hop, [("grpc.max_send_message_length", -1)])
-    call = channel.unary_unary(TRACES.method)
+    call = channel.unary_unary(TRACES.method, None, None)
 
     async def export(body: bytes, _context: object) -> bytes:
         return bytes(await call(body))
@@ -144,7 +145,7 @@ async def load(address: str, body: bytes, seconds: float) -> int:
             sent += 1
 
     async with grpc.aio.insecure_channel(address, [("grpc.max_send_message_length", -1)]) as channel:
-        call = channel.unary_unary(TRACES.method)
+        call = channel.unary_unary(TRACES.method, None, None)
         await asyncio.gather(*(one(call) for _ in range(IN_FLIGHT)))
     return sent
 
@@ -185,10 +186,15 @@ def main() -> None:
     if options.role:
         asyncio.run(play(options.role, options.next_hop))
         return
-    print(f"{platform.machine()} {platform.processor()} Python {platform.python_version()}, spans of {SPAN_BYTES} bytes")
+    print(
+        f"{platform.machine()} {platform.processor()} Python {platform.python_version()}, spans of {SPAN_BYTES} bytes"
+    )
     print(f"{'spans/request':>13} {'bare µs/span':>13} {'queued µs/span':>15} {'queued/bare':>12}")
     for spans in (1, 64, 512):
-        rounds = [[measure(role, spans, options.seconds) / spans for role in ("bare", "queued")] for _ in range(options.rounds)]
+        rounds = [
+            [measure(role, spans, options.seconds) / spans for role in ("bare", "queued")]
+            for _ in range(options.rounds)
+        ]
         plain, joined = (median(column) for column in zip(*rounds, strict=True))
         print(f"{spans:>13} {plain:>13.2f} {joined:>15.2f} {joined / plain:>12.2f}", flush=True)
 

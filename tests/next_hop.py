@@ -100,10 +100,13 @@ async def grpc_next_hop(script: Script | None = None, tls: Tls | None = None, po
 
 def _grpc_service(hop: NextHop, signal: Signal) -> grpc.GenericRpcHandler[bytes, bytes]:
     async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        metadata = {str(key): value for key, value in context.invocation_metadata() or ()}  # type: ignore[misc,has-type]
+        metadata = {str(key): str(value) for key, value in context.invocation_metadata() or ()}
         say = await hop.answer(signal, body, metadata)
-        if say.code is grpc.StatusCode.OK:
-            return response(say)
+        if say.code is not grpc.StatusCode.OK:
+            await refuse(context, say)
+        return response(say)
+
+    async def refuse(context: grpc.aio.ServicerContext[bytes, bytes], say: Say) -> None:
         made = status_pb2.Status(code=say.code.value[0], message="as told")
         if isinstance(say.retry_after, float):
             info = error_details_pb2.RetryInfo()

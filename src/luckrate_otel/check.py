@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import (
-    History,
     NotEvaluated,
     OutputSource,
     OutputState,
@@ -113,11 +112,10 @@ def _by_canonical_name(trajectory: Trajectory, spec: Spec) -> Trajectory:
     def renamed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         return tuple(replace(step, tool=spec.canonical_tool(step.tool)) for step in steps)
 
-    history = trajectory.history
     return replace(
         trajectory,
         steps=renamed(trajectory.steps),
-        history=History(history.turns, renamed(history.steps), history.missing),
+        history=replace(trajectory.history, steps=renamed(trajectory.history.steps)),
         definitions=tuple(replace(d, name=spec.canonical_tool(d.name)) for d in trajectory.definitions),
     )
 

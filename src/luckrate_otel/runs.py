@@ -15,7 +15,8 @@ The rules, in order of strength:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -43,7 +44,7 @@ class RunGroup:
 
 
 def partition(
-    facts: Iterable[Facts], links: Mapping[str, str], *, final: bool | Set[str] = False
+    facts: Iterable[Facts], links: Mapping[str, str], *, final: bool | AbstractSet[str] = False
 ) -> tuple[RunGroup, ...]:
     """Split the facts of one trace into its runs, by start of their first fact; the one without agent comes last.
 
@@ -66,10 +67,10 @@ def partition(
     return tuple(groups)
 
 
-def fact_order(fact: Facts) -> tuple[int, bool, int, str, str, str]:
+def fact_order(fact: Facts) -> tuple[int, bool, int, str, str, int, str, str]:
     """Start, spans before logs, end, span id; the rest only makes the order of facts of one span certain."""
     head = fact.head
-    return head.start_ns, fact.log, head.end_ns, head.span_id, fact.role, head.name
+    return head.start_ns, fact.log, head.end_ns, head.span_id, fact.role, head.kind, head.service, head.parent_id
 
 
 # ---- the runs with an agent --------------------------------------------------------------------
@@ -132,7 +133,7 @@ def _place_strays(
     owners: list[str],
     roots: Mapping[str, Facts],
     *,
-    final: bool | Set[str],
+    final: bool | AbstractSet[str],
 ) -> None:
     """Give spans and log records outside every agent to the run they go with, where that can be told."""
     strays = [i for i, owner in enumerate(owners) if not owner]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from luckrate_otel.assemble.clocks import Clocks
@@ -39,12 +40,12 @@ class Candidate:
 def candidates(trace: Trace, clocks: Clocks, now_ns: int) -> tuple[Candidate, ...]:
     """All runs of the trace, judged or not, with their deadlines. Cost: that of runs.partition().
 
-    Spans without agent whose deadline has passed are looked at a second time: with no more ancestors to wait for, they
-    may turn out to belong to another run of the trace. Once they do, they stay with it.
+    When a deadline without root has passed, the spans without agent are looked at a second time: with no more ancestors
+    to wait for, they may turn out to belong to another run of the trace. Once they do, they stay with it.
     """
     stay = {entry.facts.head.span_id for entry in trace.all() if entry.verdicts} if trace.judged else set()
     found = _candidates(trace, clocks, stay)
-    waited = {fact.head.span_id for run in found if _waited_in_vain(run, now_ns) for fact in run.group.facts}
+    waited = _waited_in_vain(found, now_ns)
     return _candidates(trace, clocks, stay | waited) if waited else found
 
 
@@ -53,11 +54,21 @@ def last_candidates(trace: Trace, clocks: Clocks) -> tuple[Candidate, ...]:
     return _candidates(trace, clocks, final=True)
 
 
-def _waited_in_vain(run: Candidate, now_ns: int) -> bool:
-    return not run.group.has_agent and not run.group.complete and run.due_ns <= now_ns
+def _waited_in_vain(found: tuple[Candidate, ...], now_ns: int) -> set[str]:
+    """Ids of the spans without agent that no longer wait for one.
+
+    All of them if an agent's run without root is due: they are parts of one killed process, and are due together.
+    Beside a whole run only when they are due themselves: until then an agent of their own may come.
+    """
+    open_ended = [run for run in found if not run.group.complete]
+    due = [run for run in open_ended if run.due_ns <= now_ns]
+    if any(run.group.has_agent and run.group.complete for run in found):
+        open_ended = due
+    leftover = (run for run in open_ended if not run.group.has_agent)
+    return {fact.head.span_id for run in leftover for fact in run.group.facts} if due else set()
 
 
-def _candidates(trace: Trace, clocks: Clocks, final: bool | Set[str]) -> tuple[Candidate, ...]:
+def _candidates(trace: Trace, clocks: Clocks, final: bool | AbstractSet[str]) -> tuple[Candidate, ...]:
     by_facts = {id(entry.facts): entry for entry in trace.all()}
     groups = partition((entry.facts for entry in by_facts.values()), trace.links, final=final)
     judged = {j.root_id: j for j in trace.judged.values() if not j.spent}

@@ -29,8 +29,8 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
         span: Any = schema.Span.FromString(wire)
         decoded = attributes(span.attributes)
         events = _events(span.events)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP span: {error}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP span: malformed protobuf") from None
     parent = span.parent_span_id
     status = span.status
     return Span(
@@ -72,8 +72,8 @@ def decode_log(wire: bytes, envelope: Envelope) -> LogRecord:
     try:
         record: Any = schema.LogRecord.FromString(wire)
         decoded = attributes(record.attributes)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP log record: {error}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP log record: malformed protobuf") from None
     name = record.event_name.decode("utf-8", "replace") or decoded.get(_EVENT_NAME)
     return LogRecord(
         record.trace_id.hex(),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from struct import pack
 
 from google.protobuf.message import DecodeError
@@ -23,6 +24,8 @@ _INPUTS = frozenset({b"luckrate.case"})
 # Tags of Span fields: number and wire type "length-delimited".
 _ATTRIBUTES, _EVENTS = 9 << 3 | 2, 11 << 3 | 2
 _LOG_ATTRIBUTES = 6 << 3 | 2  # of LogRecord
+# The same in each signal.
+_RESOURCE_GROUP, _SCOPE_GROUP, _ITEM = 1 << 3 | 2, 2 << 3 | 2, 2 << 3 | 2
 
 _SEVERITY_TEXTS = ((17, "ERROR"), (13, "WARN"), (9, "INFO"))
 
@@ -123,22 +126,31 @@ def request(groups: Iterable[Group]) -> bytes:
         around = group.envelope
         requests[around.request_wire] = None
         resources.setdefault(around.resource_wire, {}).setdefault(around.scope_wire, []).append(group.items)
-    body = [_resource(resource, scopes) for resource, scopes in resources.items()]
-    return b"".join((*body, *requests))
+    parts: list[bytes] = []
+    for resource_wire, scopes in resources.items():
+        inner = [resource_wire]
+        for scope_wire, runs in scopes.items():
+            inner += _message(_SCOPE_GROUP, [scope_wire, *_items(runs)])
+        parts += _message(_RESOURCE_GROUP, inner)
+    return b"".join((*parts, *requests))
 
 
-def _resource(resource_wire: bytes, scopes: Mapping[bytes, list[Sequence[bytes]]]) -> bytes:
-    parts = [resource_wire]
-    size = len(resource_wire)
-    for scope_wire, runs in scopes.items():
-        group = schema.ScopeGroup()
-        for items in runs:
-            group.items.extend(items)  # four times as fast as giving them to the constructor
-        items_wire = group.SerializeToString()
-        head = b"\x12" + varint(len(scope_wire) + len(items_wire))
-        parts += (head, scope_wire, items_wire)
-        size += len(head) + len(scope_wire) + len(items_wire)
-    return b"".join((b"\n", varint(size), *parts))
+# Bytes are only joined once, at the very end: a request is megabytes, and each copy of it costs more than all the
+# rest. Letting protobuf do it costs 0.6 µs a span at 300 bytes and 3 at 2 KiB; this 0.1 and 0.3.
+def _message(tag: int, parts: list[bytes]) -> list[bytes]:
+    return [_head(tag, sum(map(len, parts))), *parts]
+
+
+def _items(runs: list[Sequence[bytes]]) -> Iterator[bytes]:
+    for items in runs:
+        for item in items:
+            yield _head(_ITEM, len(item))
+            yield item
+
+
+@lru_cache(4096)
+def _head(tag: int, size: int) -> bytes:
+    return bytes((tag,)) + varint(size)
 
 
 def traces_request(parts: Iterable[tuple[Envelope, bytes]]) -> bytes:

@@ -95,13 +95,19 @@ def read_bytes(data: bytes, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> Fi
     text = content.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
         raise InputError(f"{name}: {damage or 'the file is empty'}; {_FORMS}")
-    if text.lstrip()[:1] in {b"{", b"["}:
-        _read_json(text, found)
-    if not (found.recognised or found.others) and text[:1] not in {b"{", b"["}:
+    if text[:1] not in {b"{", b"["}:
         _read_protobuf(content, found)
+    if not found.recognised and _looks_like_json(text):
+        found = _Found(name)
+        _read_json(text, found)
     if damage:
         found.problem(None, damage)
     return _content(found)
+
+
+def _looks_like_json(text: bytes) -> bool:
+    """From its beginning, or from a later line: a rotated file can begin in the middle of a line."""
+    return text.lstrip()[:1] in {b"{", b"["} or b"\n{" in text
 
 
 def _bytes_of(source: str | PathLike[str] | BinaryIO, max_bytes: int) -> tuple[str, bytes]:
@@ -135,12 +141,12 @@ def _read_json(text: bytes, found: _Found) -> None:
     lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
     first: Any = None
     try:
-        first = load(lines[0][1], literals=True)
+        first = load(lines[0][1], local=True)
     except Rejected as error:
         whole: Any = error
         if len(lines) > 1:
             try:
-                whole = load(text, literals=True)
+                whole = load(text, local=True)
             except Rejected as error_of_whole:
                 whole = error_of_whole
         if not isinstance(whole, Rejected):
@@ -154,7 +160,7 @@ def _read_json(text: bytes, found: _Found) -> None:
         _read_document(first, lines[0][0], found)
     for number, line in lines[1:]:
         try:
-            document = load(line, literals=True)
+            document = load(line, local=True)
         except Rejected as error:
             found.problem(number, error)
         else:
@@ -230,7 +236,7 @@ def _read_protobuf(content: bytes, found: _Found) -> None:
             if damage:
                 found.problem(None, f"{place}{damage}")
             if body[:1] == b"{":
-                _read_document(load(body, literals=True), None, found)
+                _read_document(load(body, local=True), None, found)
                 continue
             for envelope, wire in _items(body):
                 _read_item(wire, envelope, found, place)

@@ -23,7 +23,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp.any_value import utf8
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {
@@ -31,6 +31,10 @@ REQUESTS: Final[Mapping[str, type[Message]]] = {
     "metrics": ExportMetricsServiceRequest,
     "logs": ExportLogsServiceRequest,
 }
+
+# "{}," is three bytes of JSON and a hundred of memory. Telemetry has an object for some 25 bytes, so that a request at
+# the usual limit of 64 MiB stays below this.
+MAX_CONTAINERS: Final = 4_000_000
 
 # Protobuf parsers stop at 100 nested messages; what we write must be readable by the next hop.
 _MAX_DEPTH = 96
@@ -73,13 +77,16 @@ class _Field:
     key: str
 
 
-def load(text: bytes | str, *, literals: bool = False) -> Any:
-    """Parse JSON strictly: UTF-8, no NaN or Infinity literals, no key twice in one object. Raises Rejected.
+def load(text: bytes, *, local: bool = False) -> Any:
+    """Parse JSON strictly: UTF-8, no NaN or Infinity literals, no key twice in one object, not too many objects.
 
-    literals: take NaN and Infinity literals, which Python programs write into files.
+    local: of a file that the user chose: NaN and Infinity literals, which Python programs write, and any size pass.
+    Raises Rejected, TooLarge for too many objects.
     """
+    if not local and text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
+        raise TooLarge(f"more than {MAX_CONTAINERS} objects and arrays in one request")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=None if literals else _constant)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=None if local else _constant)
     except RecursionError:
         raise Rejected("not JSON that can be read: nested too deep") from None
     except UnicodeDecodeError as error:
@@ -103,13 +110,13 @@ def _constant(literal: str) -> Any:
     raise ValueError(f"{literal} is no JSON number; OTLP writes it as text")
 
 
-def to_protobuf(signal: str, document: bytes | str | Mapping[str, Any]) -> bytes:
+def to_protobuf(signal: str, document: bytes | Mapping[str, Any]) -> bytes:
     """An OTLP/JSON request (text, or parsed by load) as its protobuf bytes.
 
     signal: traces, metrics or logs. Raises Rejected, naming the place, e.g. `resourceSpans[0].scopeSpans[0].scope`.
     An id that is hex but of a wrong length passes: such a span is refused alone, as it is in protobuf.
     """
-    parsed = load(document) if isinstance(document, (bytes, str)) else document
+    parsed = load(document) if isinstance(document, bytes) else document
     message = REQUESTS[signal]()
     try:
         _fill(message, parsed, 1)
@@ -123,8 +130,8 @@ def to_json(signal: str, body: bytes) -> dict[str, Any]:
     """Protobuf request bytes as an OTLP/JSON object. Fields unknown to the schema are left out. Raises Rejected."""
     try:
         message = REQUESTS[signal].FromString(body)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP {signal} request: {error}") from None
+    except DecodeError:
+        raise Rejected(f"not an OTLP {signal} request: malformed protobuf") from None
     return _dump(message)
 
 

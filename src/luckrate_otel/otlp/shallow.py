@@ -60,8 +60,8 @@ def shallow(body: bytes) -> tuple[Group, ...]:
     """
     try:
         request = schema.Request.FromString(body)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP request: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP request: malformed protobuf") from None
     resources = list(request.resources)
     request.ClearField("resources")
     request_wire = request.SerializeToString()
@@ -93,12 +93,12 @@ def _build(resource_wire: bytes, scope_wire: bytes, request_wire: bytes) -> Enve
     try:
         resource = schema.Resource.FromString(b"".join(schema.ResourceGroup.FromString(resource_wire).resource))
         attributes = any_value.attributes(resource.attributes)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP resource: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP resource: malformed protobuf") from None
     try:
         scope = schema.Scope.FromString(b"".join(schema.ScopeGroup.FromString(scope_wire).scope))
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP instrumentation scope: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP instrumentation scope: malformed protobuf") from None
     service = attributes.get("service.name")
     return Envelope(
         resource_wire,
@@ -134,8 +134,8 @@ def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
         return span[2:18], span[20:28], span[30:38]
     try:
         link: Any = schema.Link.FromString(span)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP span: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP span: malformed protobuf") from None
     return link.trace_id, link.span_id, link.parent_span_id
 
 
@@ -152,7 +152,3 @@ def well_formed(link: tuple[bytes, bytes, bytes]) -> bool:
         and trace_id != _ZERO_TRACE
         and span_id != _ZERO_SPAN
     )
-
-
-def _cause(error: DecodeError) -> str:
-    return str(error).strip() or "malformed protobuf"

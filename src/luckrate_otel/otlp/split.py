@@ -109,6 +109,6 @@ def count(signal: str, body: bytes) -> int:
         if signal != "metrics":
             return sum(len(scope.items) for scope in scopes)
         metrics = [schema.Metric.FromString(item) for scope in scopes for item in scope.items]
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP {signal} request: {error}") from None
+    except DecodeError:
+        raise Rejected(f"not an OTLP {signal} request: malformed protobuf") from None
     return sum(len(getattr(metric, kind).data_points) for metric in metrics for kind in schema.METRIC_DATA)

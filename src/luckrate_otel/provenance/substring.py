@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.provenance import Policy
-from luckrate_otel.rules.finding import NO_RETURN, at_step, concluded, gap_of, named, on_run
+from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of, named, on_run
 from luckrate_otel.rules.outcome import Outcome
 
 # What counts as an identifier: 3 to 40 characters without spaces.
@@ -40,9 +40,8 @@ class Source:
     tool: str = ""
     step: int | None = None
 
-    def __str__(self) -> str:
-        if self.kind != "tool":
-            return self.kind
+    def shown(self) -> str:
+        """A tool's result, as findings name it."""
         return f"{named(self.tool)} #{self.step}" if self.step is not None else f"{named(self.tool)} (earlier turn)"
 
 
@@ -51,7 +50,7 @@ class Argument:
     """An identifier-shaped argument of a step, and the sources it occurs in."""
 
     step: int
-    key: str
+    path: str
     found: tuple[Source, ...]
 
 
@@ -95,9 +94,9 @@ ENGINE = Substring()
 def _arguments(trajectory: Trajectory) -> tuple[Argument, ...]:
     sources = tuple(_sources(trajectory))
     return tuple(
-        Argument(index, str(key), tuple(s for s in sources if s.since <= index and text in s.text))
+        Argument(index, argument_path(key), tuple(s for s in sources if s.since <= index and text in s.text))
         for index, step in enumerate(trajectory.steps[:MAX_STEPS])
-        for key, text in ((key, str(value)) for key, value in (step.args or {}).items())
+        for key, text in sorted((str(key), str(value)) for key, value in (step.args or {}).items())
         if _IDENTIFIER.match(text) and text.lower() not in _LITERALS
     )
 
@@ -187,7 +186,7 @@ def _follows_taint(policy: Policy) -> bool:
 
 
 def _invented(trajectory: Trajectory, argument: Argument) -> Violation:
-    name = f"{named(trajectory.steps[argument.step].tool)}.{named(argument.key)}"
+    name = argument_of(trajectory.steps[argument.step].tool, argument.path)
     return at_step(
         trajectory,
         argument.step,
@@ -195,12 +194,12 @@ def _invented(trajectory: Trajectory, argument: Argument) -> Violation:
         clause="ground",
         severity=Severity.WARN,
         message=f"{name} (step {argument.step}) is found in nothing the agent was given",
-        argument=argument.key,
+        argument=argument.path,
     )
 
 
 def _tainted(trajectory: Trajectory, argument: Argument, dirty: tuple[Source, ...]) -> Violation:
-    name = f"{named(trajectory.steps[argument.step].tool)}.{named(argument.key)}"
+    name = argument_of(trajectory.steps[argument.step].tool, argument.path)
     tools = ", ".join(sorted({named(source.tool) for source in dirty}))
     return at_step(
         trajectory,
@@ -209,8 +208,8 @@ def _tainted(trajectory: Trajectory, argument: Argument, dirty: tuple[Source, ..
         clause="taint",
         severity=Severity.HARD,
         message=f"{name} (step {argument.step}) carries data from untrusted {tools}",
-        argument=argument.key,
-        sources=tuple(str(source) for source in dirty),
+        argument=argument.path,
+        sources=tuple(source.shown() for source in dirty),
         evidence=tuple(source.step for source in dirty if source.step is not None),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from luckrate_otel.facts import CloseReason, Gap
@@ -16,6 +17,8 @@ NO_RETURN = "no_return"
 
 # Tool names come from a model: a message is one short line whatever they hold.
 MAX_NAME_CHARS = 80
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def at_step(
@@ -72,6 +75,16 @@ def named(name: str) -> str:
     """A tool or argument name fit for a message: printable, one line, of bounded length."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[: MAX_NAME_CHARS + 1])
     return shown if len(shown) <= MAX_NAME_CHARS else shown[:MAX_NAME_CHARS] + "…"
+
+
+def argument_path(key: str) -> str:
+    """A top-level argument as findings name it. A key that is no plain name may itself be data, and is masked."""
+    return key if _PLAIN_NAME.fullmatch(key) else "[*]"
+
+
+def argument_of(tool: str, path: str) -> str:
+    """`issue_refund.order_id`, for messages."""
+    return f"{named(tool)}{path}" if path.startswith("[") else f"{named(tool)}.{path}"
 
 
 def call(trajectory: Trajectory, index: int) -> str:

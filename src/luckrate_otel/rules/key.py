@@ -73,7 +73,7 @@ class Place:
 def suggestion(word: object, options: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the option most like the word, else nothing."""
     close = get_close_matches(str(word), list(options), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {str(close[0])!r}?" if close else ""
 
 
 def kind(value: Value) -> str:

@@ -27,7 +27,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
         rule=RULE.id,
         clause="max_steps",
         severity=RULE.severity,
-        message=f"{taken} steps, {budget} allowed (over at step {budget})",
+        message=f"step {budget} is over the budget of {budget} ({taken} taken)",
         evidence=(budget,),
     )
     return concluded((violation,))

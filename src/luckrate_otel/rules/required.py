@@ -29,7 +29,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
             rule=RULE.id,
             clause=f"required[{i}]",
             severity=RULE.severity,
-            message=f"{named(tool)} was never called ({len(trajectory.steps)} steps)",
+            message=f"{named(tool)} was never called",
             tool=tool,
         )
         for i, tool in missing

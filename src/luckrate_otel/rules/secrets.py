@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Step, Trajectory, Violation
-from luckrate_otel.rules.finding import NO_RETURN, at_step, concluded, gap_of, named
+from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -50,11 +50,11 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
 
 
 def _fields(step: Step) -> Iterator[tuple[str | None, str]]:
-    """Argument name, or None for the result, and its text."""
+    """The result under None, then the text of each argument under its path, by name."""
     if step.result:
         yield None, step.result
-    for key, value in (step.args or {}).items():
-        yield str(key), str(value)
+    for key, text in sorted((str(key), str(value)) for key, value in (step.args or {}).items()):
+        yield argument_path(key), text
 
 
 def _gaps(trajectory: Trajectory, index: int) -> Iterator[Gap]:
@@ -66,14 +66,14 @@ def _gaps(trajectory: Trajectory, index: int) -> Iterator[Gap]:
 
 
 def _violation(trajectory: Trajectory, index: int, argument: str | None, name: str) -> Violation:
-    where = "result" if argument is None else named(argument)
+    where = argument_of(trajectory.steps[index].tool, "result" if argument is None else argument)
     return at_step(
         trajectory,
         index,
         rule=RULE.id,
         clause="secrets",
         severity=RULE.severity,
-        message=f"possible {name} in {named(trajectory.steps[index].tool)}.{where} (step {index})",
+        message=f"possible {name} in {where} (step {index})",
         argument=argument,
     )
 

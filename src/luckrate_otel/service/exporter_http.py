@@ -23,6 +23,7 @@ _GZIP_LEVEL = 1
 class HttpTransport:
     """endpoint: base URL, to which each signal's path is appended, as with OTEL_EXPORTER_OTLP_ENDPOINT.
 
+    exact: the endpoint is the whole URL, as with OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; for one signal only.
     Create it inside the running event loop.
     """
 
@@ -30,13 +31,14 @@ class HttpTransport:
         self,
         endpoint: str,
         *,
+        exact: bool = False,
         headers: Mapping[str, str] | None = None,
         gzip: bool = False,
         tls: Tls | None = None,
         timeout: float = TIMEOUT,
     ) -> None:
         base = base_url(endpoint)
-        self._urls = {signal: base + route.path for signal, route in ROUTES.items()}
+        self._urls = {signal: endpoint if exact else base + route.path for signal, route in ROUTES.items()}
         self._gzip = gzip
         encoding = {"Content-Encoding": "gzip"} if gzip else {}
         secure = endpoint.startswith("https:")

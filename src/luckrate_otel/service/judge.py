@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Annotations, Evaluated, Point, SpanNote
 from luckrate_otel.assemble import Closed, Effect, Final, Held, Release
-from luckrate_otel.conversation import Conversations
-from luckrate_otel.model import Verdict, VerdictLabel
+from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.model import History, Trajectory, Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.service.reading import Payload
@@ -68,12 +68,11 @@ class Judge:
         run = closed.run
         notes: Mapping[str, SpanNote] = NOTHING
         try:
-            history = self._conversations.history_of(run, now_ns)
-            graded = pipeline.grade(run, self.specs, history)
-            self._conversations.remember(graded.trajectory, run, now_ns)
+            graded = pipeline.grade(run, self.specs, self._recall)
+            self._conversations.remember(graded.trajectory, now_ns)
             self._report(closed, graded.verdict, graded.annotations, out)
             notes = {note.span_id: note for note in graded.annotations.spans}
-        except Exception:
+        except Exception:  # noqa: BLE001 - grading never harms forwarding
             self._failed("grade", run.run_id, out)
         out.spans.extend(_annotated(held, notes) for held in closed.held)
 
@@ -92,12 +91,17 @@ class Judge:
         if annotations.event is not None:
             out.events.append(_revised(annotations.event, closed.revision))
 
+    def _recall(self, trajectory: Trajectory) -> History:
+        return self._conversations.history(
+            service_of(trajectory), trajectory.conversation_id, before_ns=trajectory.start_ns
+        )
+
     def _release(self, release: Release, out: Sendings) -> None:
         """Spans that leave before their run's verdict carry what can be said at once: forbidden and unknown tools."""
         notes: Mapping[str, SpanNote] = NOTHING
         try:
             notes = pipeline.grade_early([held.facts for held in release.held], self.specs)
-        except Exception:
+        except Exception:  # noqa: BLE001 - grading never harms forwarding
             self._failed("release", release.trace_id, out)
         out.spans.extend(_annotated(held, notes) for held in release.held)
 

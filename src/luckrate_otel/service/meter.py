@@ -1,4 +1,4 @@
-"""Our own metrics, through the OpenTelemetry SDK: instruments made from the vocabulary, OTLP push and Prometheus scrape.
+"""Our own metrics, through the OpenTelemetry SDK: instruments made from the vocabulary, pushed and scraped.
 
 Exemplars carry the trace id of the run (OTLP only: the SDK's Prometheus exporter drops exemplars).
 """

@@ -1,7 +1,7 @@
 """What waits for one destination. A plain data structure: no clock, no I/O; sender.py drives it.
 
-Items are encoded Export requests. Requests of one signal concatenate into one request, because every field of an
-Export request is repeated: joining a hundred small bodies is `b"".join`, and costs the next hop one call, not 100.
+Items are encoded Export requests. Requests of one signal concatenate into one request (all but profiles), because
+every field of theirs is repeated: joining a hundred small bodies is `b"".join`, and costs the next hop one call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from heapq import merge
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a
 # call no longer shows beside that of its bytes.
@@ -126,7 +126,7 @@ class Queue:
         self._linger_ns = linger_ns
         self._next = 0
         self._size_bytes = 0
-        self._lines = {signal: _Line() for signal in Signal}
+        self._lines = {signal: _Line(ROUTES[signal].joins) for signal in Signal}
         self._apart: deque[Batch] = deque()
         self._away: dict[tuple[int, tuple[int, ...]], Item] = {}
         self._pieces: dict[int, int] = {}
@@ -216,7 +216,9 @@ class Queue:
         self._land(batch)
         self._size_bytes -= sum(item.cost for item in batch.items)
         self._tallies[batch.signal].queued -= batch.count
-        self._store.delete([item.number for item in batch.items if self._last_piece(item)])
+        whole = [item.number for item in batch.items if self._last_piece(item)]
+        if whole:
+            self._store.delete(whole)
 
     def _last_piece(self, item: Item) -> bool:
         """A stored row goes only with the last piece of its body: a crash in between repeats but never loses."""
@@ -253,11 +255,14 @@ class Queue:
 
     def _divide(self, item: Item, split: Split | None) -> tuple[Batch, Batch] | None:
         pieces = split(item.signal, item.body) if split is not None else None
-        if pieces is None or sum(count for _, count in pieces) != item.count:
+        if pieces is None:
             return None
+        (left, counted), (right, others) = pieces
+        if counted + others != item.count:  # counted as whole requests: one counts with its first piece
+            counted, others = item.count, 0
         parts = [
-            replace(item, body=body, count=count, part=(*item.part, index))
-            for index, (body, count) in enumerate(pieces)
+            replace(item, body=left, count=counted, part=(*item.part, 0)),
+            replace(item, body=right, count=others, part=(*item.part, 1)),
         ]
         self._size_bytes += sum(part.cost for part in parts) - item.cost
         self._pieces[item.number] = self._pieces.get(item.number, 1) + 1
@@ -297,8 +302,9 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Line:
-    """The waiting items of one signal, oldest first."""
+    """The waiting items of one signal, oldest first. joins: whether they may share a request."""
 
+    joins: bool
     items: deque[Item] = field(default_factory=deque)
     size_bytes: int = 0
 
@@ -315,7 +321,7 @@ class _Line:
     def pop(self, limit: int) -> Batch:
         taken = [self.items.popleft()]
         size = len(taken[0].body)
-        while self.items and size + len(self.items[0].body) <= limit and taken[0].signal is not Signal.PROFILES:
+        while self.joins and self.items and size + len(self.items[0].body) <= limit:
             taken.append(self.items.popleft())
             size += len(taken[-1].body)
         self.size_bytes -= size

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from luckrate_otel.errors import Busy, LuckrateError, Rejected, TooLarge
+from luckrate_otel.otlp.json import to_protobuf
 from luckrate_otel.service.answers import (
     JSON,
     PROTOBUF,
@@ -47,6 +48,9 @@ KEEP_ALIVE = 75.0
 # with the number of connections.
 MAX_BUFFERED_BYTES = 4 * MAX_MESSAGE_BYTES
 
+# Seconds that requests in work get when the receiver stops.
+GRACE = 5.0
+
 _SIGNALS = {route.path: signal for signal, route in ROUTES.items()}
 
 # JSON body → the same request in protobuf; raises Rejected.
@@ -58,17 +62,19 @@ class HttpReceiver:
 
     token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
     deadline: seconds for a whole body. max_buffered_bytes: of all bodies in work together.
+    grace: seconds for requests in work when it stops.
     """
 
     def __init__(
         self,
         accept: Accept,
-        from_json: FromJson,
+        from_json: FromJson = to_protobuf,
         *,
         token: str | None = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         deadline: float = DEADLINE,
         max_buffered_bytes: int = MAX_BUFFERED_BYTES,
+        grace: float = GRACE,
     ) -> None:
         self._accept = accept
         self._from_json = from_json
@@ -76,6 +82,7 @@ class HttpReceiver:
         self._max_message_bytes = max_message_bytes
         self._deadline = deadline
         self._max_buffered_bytes = max_buffered_bytes
+        self._grace = grace
         self._buffered_bytes = 0
         self._repeats = Repeats(time.monotonic_ns)
         self._runner: web.ServerRunner | None = None
@@ -88,7 +95,7 @@ class HttpReceiver:
             keepalive_timeout=KEEP_ALIVE,
             access_log=None,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=5.0)
+        self._runner = web.ServerRunner(server, shutdown_timeout=self._grace)
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=server_context(tls) if tls else None)
         try:
@@ -99,7 +106,7 @@ class HttpReceiver:
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Refuse new requests and wait a few seconds for those in work."""
+        """Refuse new requests, wait for those in work, then cut them off."""
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -122,6 +129,8 @@ class HttpReceiver:
         media = _media(request)
         if media not in (PROTOBUF, JSON):
             raise Refused(Outcome.CONTENT_TYPE, f"content type must be {PROTOBUF} or {JSON}")
+        if media == JSON and signal is Signal.PROFILES:
+            raise Refused(Outcome.CONTENT_TYPE, f"profiles are taken as {PROTOBUF} only")
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip"):
             raise Refused(Outcome.ENCODING, "content encoding must be gzip or none")

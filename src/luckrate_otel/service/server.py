@@ -138,7 +138,7 @@ class Server:
             await asyncio.sleep(TICK)
             try:
                 self._intake.tick()
-            except Exception:
+            except Exception:  # noqa: BLE001 - one round is isolated from the next
                 # Deadlines are looked at again next time; requests are taken meanwhile.
                 if self._repeats.due("tick") is not None:
                     _log.exception("a round of verdicts failed")

@@ -17,11 +17,15 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """service: of gRPC; only method Export. path: of OTLP/HTTP. rejected: JSON name of partial_success's field."""
+    """service: of gRPC, whose only method is Export. path: of OTLP/HTTP. rejected: the count's JSON name.
+
+    joins: whether two requests concatenate into one.
+    """
 
     service: str
     path: str
     rejected: str
+    joins: bool = True
 
     @property
     def method(self) -> str:
@@ -36,9 +40,13 @@ ROUTES: Mapping[Signal, Route] = MappingProxyType(
         Signal.TRACES: Route(f"{_COLLECTOR}.trace.v1.TraceService", "/v1/traces", "rejectedSpans"),
         Signal.METRICS: Route(f"{_COLLECTOR}.metrics.v1.MetricsService", "/v1/metrics", "rejectedDataPoints"),
         Signal.LOGS: Route(f"{_COLLECTOR}.logs.v1.LogsService", "/v1/logs", "rejectedLogRecords"),
-        # Still in development in OTLP 1.x: no client is stable, so it only passes through.
+        # Still in development in OTLP 1.x, so it only passes through. Its requests share one table of strings and
+        # stacks that all else points into by index; merged tables would point elsewhere.
         Signal.PROFILES: Route(
-            f"{_COLLECTOR}.profiles.v1development.ProfilesService", "/v1development/profiles", "rejectedProfiles"
+            f"{_COLLECTOR}.profiles.v1development.ProfilesService",
+            "/v1development/profiles",
+            "rejectedProfiles",
+            joins=False,
         ),
     }
 )

@@ -1,0 +1,239 @@
+"""Where in a result a value stands: the fields of JSON, Python reprs, YAML lists, HTML pages and plain text.
+
+Tool results are seldom strict JSON: frameworks print Python values, YAML or a page. The readers below are tolerant,
+linear and never fail; what they do not understand is free text, which is the careful answer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from luckrate_otel.provenance.tokens.fold import decoded, phrase
+
+MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
+_LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
+_YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
+_INLINE = frozenset(
+    {"a", "b", "i", "u", "em", "strong", "span", "small", "code", "label", "font", "sup", "sub", "mark", "abbr"}
+)
+_ATTRIBUTE = re.compile(r"([\w:-]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a result. free: written text rather than a value with a place of its own. record: its group."""
+
+    path: str
+    phrase: str
+    record: int
+    free: bool = False
+
+
+@dataclass(slots=True)
+class Layout:
+    """The fields of one result. parents: record → the record around it; titles: record → phrase of its own key."""
+
+    fields: list[Field] = field(default_factory=list)
+    parents: list[int] = field(default_factory=lambda: [0])
+    titles: list[str] = field(default_factory=lambda: [""])
+
+    def open(self, parent: int, title: str = "") -> int:
+        self.parents.append(parent)
+        self.titles.append(title)
+        return len(self.parents) - 1
+
+    def add(self, path: str, text: str, record: int, *, free: bool = False) -> None:
+        folded = phrase(text)
+        if folded:
+            self.fields.append(Field(path, folded, record, free))
+
+    def record(self, number: int) -> str:
+        """The words of a record and of the one around it, as one phrase."""
+        wanted = {number, self.parents[number]} - {0} or {0}
+        own = [self.titles[n] for n in sorted(wanted)]
+        return " | ".join([*own, *(f.phrase for f in self.fields if f.record in wanted)])
+
+
+def layout(text: str) -> Layout:
+    """Read a result's fields."""
+    found = Layout()
+    _read(found, text, "$", 0, 0)
+    return found
+
+
+def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
+    if _LITERAL_START.match(text) and _literal(found, text, path, record, depth):
+        return
+    if depth == 0 and _YAML_START.match(text):
+        _yaml(found, text, path, record)
+    elif _TAG.search(text):
+        _page(found, text, path, record)
+    else:
+        _plain(found, text, path, record)
+
+
+def _plain(found: Layout, text: str, path: str, record: int) -> None:
+    paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
+    if len(paragraphs) == 1:
+        found.add(path, text, record, free=" " in phrase(text))
+        return
+    for part in paragraphs[:MAX_FIELDS]:
+        found.add(path, part, found.open(record), free=True)
+
+
+# ---- JSON and Python reprs ---------------------------------------------------------------------
+
+# A quote that never closes makes the rest free text; _LONE_QUOTES bounds how often that is tried.
+_TOKEN = re.compile(
+    r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[{}\[\]()]|[,:=]|[^\s{}\[\]()\"',:=]+|[\"']",
+    re.DOTALL,
+)
+_LONE_QUOTES = 8
+_NAME = re.compile(r"[A-Za-z_]\w{0,59}")
+_OPEN = {"{": "}", "[": "]", "(": ")"}
+
+
+@dataclass(slots=True)
+class _Frame:
+    path: str
+    record: int
+    keyed: bool
+    index: int = 0
+    key: str = ""
+    value: str = ""
+
+    def place(self) -> str:
+        """A key that is no plain name may be data (a product, a person): it is masked."""
+        if not self.key:
+            return self.path if self.keyed else f"{self.path}[{self.index}]"
+        return f"{self.path}.{self.key}" if _NAME.fullmatch(self.key) else f"{self.path}.*"
+
+
+def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
+    """Read one literal; False (and nothing added) if the text does not look like one after all."""
+    frames = [_Frame(path, record, keyed=True)]
+    lone = 0
+    before = len(found.fields)
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        top = frames[-1]
+        if token in _OPEN:
+            if len(frames) > 100:
+                break
+            inner = found.open(top.record, phrase(top.key)) if token != "[" else top.record
+            frames.append(_Frame(top.place(), inner, keyed=token != "["))
+            top.value = ""
+        elif token in ")]}":
+            _close(found, top, depth)
+            if len(frames) > 1:
+                frames.pop()
+        elif token == ",":
+            _close(found, top, depth)
+            top.index, top.key = top.index + 1, ""
+        elif token in ":=":
+            if top.keyed and not top.key and top.value:
+                top.key, top.value = top.value.strip("\"'") or "*", ""
+            else:
+                top.value += token
+        elif token in "\"'":
+            lone += 1
+            if lone > _LONE_QUOTES:
+                break
+        else:
+            top.value = f"{top.value} {token}" if top.value else token
+        if len(found.fields) > MAX_FIELDS:
+            break
+    else:
+        for frame in frames:
+            _close(found, frame, depth)
+        return len(found.fields) > before
+    del found.fields[before:]
+    return False
+
+
+def _close(found: Layout, frame: _Frame, depth: int) -> None:
+    if not frame.value:
+        return
+    text, frame.value = frame.value, ""
+    if text[0] in "\"'" and text[-1] == text[0] and len(text) > 1:
+        text = decoded(text[1:-1])
+        if depth < 2 and (_LITERAL_START.match(text) or _TAG.search(text) or "\n\n" in text):
+            _read(found, text, frame.place(), found.open(frame.record, phrase(frame.key)), depth + 1)
+            return
+    found.add(frame.place(), text, frame.record)
+
+
+# ---- YAML as printed by frameworks: lists of mappings with scalars -------------------------------
+
+_LINE = re.compile(r"(\s*)((?:- )*)(?:([\w .@/-]{1,60}):(?:\s+(.*))?$|(.*))", re.DOTALL)
+
+
+def _yaml(found: Layout, text: str, path: str, record: int) -> None:
+    current, index, list_index, base, key, key_indent = record, -1, 0, None, "", 0
+    pending: list[str] = []
+    quote = ""
+
+    def flush() -> None:
+        if pending:
+            value = decoded("\n".join(pending)).strip()
+            if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
+                value = value[1:-1]
+            found.add(f"{path}{f'[{index}]' if index >= 0 else ''}{f'.{key}' if key else ''}", value, current)
+            pending.clear()
+
+    for line in text.lstrip("<`~^ \n").split("\n"):
+        if quote:
+            pending.append(line.strip())
+            quote = "" if _ends(line, quote) else quote
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        indent, dashes, name, value, rest = len(match[1]), match[2], match[3], match[4], match[5]
+        if dashes and (base is None or indent <= base):
+            flush()
+            base, index, current, key = indent, index + 1, found.open(record), ""
+        if dashes and name is None and key:  # an item of a list inside the record
+            flush()
+            list_index += 1
+            pending.append(rest or "")
+        elif name is not None and not (pending and key and indent > key_indent and not dashes):
+            flush()
+            key, key_indent, list_index = name, indent + len(dashes), 0
+            if value:
+                pending.append(value)
+        elif (rest or name) and line.strip():
+            pending.append(line.strip() if not dashes else (rest or "").strip())
+        head = (pending[0] if len(pending) == 1 else "").lstrip()
+        if head[:1] in ("'", '"') and (len(head) < 2 or not _ends(head[1:], head[0])):
+            quote = head[0]
+    flush()
+
+
+def _ends(line: str, quote: str) -> bool:
+    """The line closes a quoted scalar: an odd run of quotes at its end ('' is an escaped quote in YAML)."""
+    line = line.rstrip()
+    run = len(line) - len(line.rstrip(quote))
+    return run % 2 == 1 and not (quote == '"' and line[: len(line) - run].endswith("\\"))
+
+
+# ---- pages --------------------------------------------------------------------------------------
+
+
+def _page(found: Layout, text: str, path: str, record: int) -> None:
+    """Text between tags is free text, one record per block; attribute values are fields of their own."""
+    at, current, block = 0, found.open(record), []
+    for match in _TAG.finditer(text):
+        block.append(text[at : match.start()])
+        at = match.end()
+        if match[2].lower() not in _INLINE:
+            found.add(path, " ".join(block), current, free=True)
+            block, current = [], found.open(record)
+        for name, one, two in _ATTRIBUTE.findall(match[3]):
+            found.add(f"{path}<{match[2].lower()} {name}>", one or two, current)
+        if len(found.fields) > MAX_FIELDS:
+            break
+    block.append(text[at:])
+    found.add(path, " ".join(block), current, free=True)
