@@ -17,7 +17,9 @@ from luckrate_otel.errors import InputError, LuckrateError
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
     from luckrate_otel.config import Config
+    from luckrate_otel.model import Trajectory, Verdict
     from luckrate_otel.report.text import Style
+    from luckrate_otel.spec import Spec
 
 # Exit status, a public contract: the gate passed; the gate failed; bad usage or no usable input.
 PASSED, FAILED, UNUSABLE = 0, 1, 2
@@ -127,12 +129,12 @@ def _demo(_: argparse.Namespace) -> int:
 
 def _steps(arguments: argparse.Namespace) -> int:
     from luckrate_otel.report.text import steps_text
-    from luckrate_otel.report.trajectory import trajectory_json
+    from luckrate_otel.report.trajectory import to_json
 
     batch = _read(arguments.files)
     if arguments.format == "json":
         for trajectory in batch.trajectories:
-            print(json.dumps(trajectory_json(trajectory), ensure_ascii=False))
+            print(json.dumps(to_json(trajectory), ensure_ascii=False))
     else:
         print(steps_text(batch.trajectories, _style(values=True)))
     return PASSED
@@ -147,7 +149,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
     specs = load_specs(arguments.spec)
     batch = _read(arguments.files, allow_empty=arguments.allow_empty)
-    graded = batch.grade(specs)
+    graded = [(trajectory, _judge(trajectory, specs)) for trajectory in batch.trajectories]
     verdicts = [verdict for _, verdict in graded]
     luck = luck_rate(verdicts)
     decision = gate(
@@ -203,7 +205,12 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     """The runs of the files; bad lines are told and counted, and only a wholly useless input is an error."""
     from luckrate_otel.batch import read_files
 
-    batch = read_files(files, _progress("reading"))
+    progress = _progress("reading")
+    progress(", ".join(files)[:60])
+    try:
+        batch = read_files(files)
+    finally:
+        progress("")
     for problem in batch.problems[:MAX_PROBLEMS]:
         _complain(str(problem))
     if len(batch.problems) > MAX_PROBLEMS:
@@ -212,8 +219,17 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
         parts = "part" if len(batch.problems) == 1 else "parts"
         _complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
-        raise InputError(f"{', '.join(files)}: no agent run in it")
+        what = batch.unrecognised.splitlines() or ["nothing in it tells of an agent"]
+        raise InputError("\n".join(f"{', '.join(files)}: no agent run found: {line}" for line in what))
     return batch
+
+
+def _judge(trajectory: Trajectory, specs: Sequence[Spec]) -> Verdict:
+    from luckrate_otel.check import check, not_graded
+    from luckrate_otel.spec import select
+
+    spec = select(specs, trajectory)
+    return check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
 
 
 MAX_PROBLEMS = 20
