@@ -17,7 +17,9 @@ from luckrate_otel.errors import InputError, LuckrateError
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
     from luckrate_otel.config import Config
+    from luckrate_otel.model import Trajectory, Verdict
     from luckrate_otel.report.text import Style
+    from luckrate_otel.spec import Spec
 
 # Exit status, a public contract: the gate passed; the gate failed; bad usage or no usable input.
 PASSED, FAILED, UNUSABLE = 0, 1, 2
@@ -127,12 +129,12 @@ def _demo(_: argparse.Namespace) -> int:
 
 def _steps(arguments: argparse.Namespace) -> int:
     from luckrate_otel.report.text import steps_text
-    from luckrate_otel.report.trajectory import trajectory_json
+    from luckrate_otel.report.trajectory import to_json
 
     batch = _read(arguments.files)
     if arguments.format == "json":
         for trajectory in batch.trajectories:
-            print(json.dumps(trajectory_json(trajectory), ensure_ascii=False))
+            print(json.dumps(to_json(trajectory), ensure_ascii=False))
     else:
         print(steps_text(batch.trajectories, _style(values=True)))
     return PASSED
@@ -147,7 +149,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
     specs = load_specs(arguments.spec)
     batch = _read(arguments.files, allow_empty=arguments.allow_empty)
-    graded = batch.grade(specs)
+    graded = [(trajectory, _judge(trajectory, specs)) for trajectory in batch.trajectories]
     verdicts = [verdict for _, verdict in graded]
     luck = luck_rate(verdicts)
     decision = gate(
@@ -184,14 +186,16 @@ def _spec_check(arguments: argparse.Namespace) -> int:
 def _health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
     from http.client import HTTPException
-    from urllib.error import URLError
     from urllib.request import urlopen
 
-    url = f"http://{arguments.endpoint}/readyz"
+    endpoint = arguments.endpoint if "://" in arguments.endpoint else f"http://{arguments.endpoint}"
+    url = f"{endpoint.rstrip('/')}/readyz"
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"{arguments.endpoint}: must be host:port, or http:// or https:// with it")
     try:
-        with urlopen(url, timeout=arguments.timeout) as answer:
+        with urlopen(url, timeout=arguments.timeout) as answer:  # noqa: S310 - the scheme is one of two
             print(answer.read(1000).decode(errors="replace").strip() or "ready")
-    except (URLError, HTTPException, OSError) as error:
+    except (OSError, HTTPException) as error:
         _complain(f"{url}: not ready ({getattr(error, 'reason', error)})")
         return FAILED
     return PASSED
@@ -201,7 +205,12 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     """The runs of the files; bad lines are told and counted, and only a wholly useless input is an error."""
     from luckrate_otel.batch import read_files
 
-    batch = read_files(files, _progress("reading"))
+    progress = _progress("reading")
+    progress(", ".join(files)[:60])
+    try:
+        batch = read_files(files)
+    finally:
+        progress("")
     for problem in batch.problems[:MAX_PROBLEMS]:
         _complain(str(problem))
     if len(batch.problems) > MAX_PROBLEMS:
@@ -210,8 +219,17 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
         parts = "part" if len(batch.problems) == 1 else "parts"
         _complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
-        raise InputError(f"{', '.join(files)}: no agent run in it")
+        what = batch.unrecognised.splitlines() or ["nothing in it tells of an agent"]
+        raise InputError("\n".join(f"{', '.join(files)}: no agent run found: {line}" for line in what))
     return batch
+
+
+def _judge(trajectory: Trajectory, specs: Sequence[Spec]) -> Verdict:
+    from luckrate_otel.check import check, not_graded
+    from luckrate_otel.spec import select
+
+    spec = select(specs, trajectory)
+    return check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
 
 
 MAX_PROBLEMS = 20
@@ -256,7 +274,7 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(UNUSABLE)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="luckrate-otel",
         description="Grade the path an AI agent took, not just its answer: an OpenTelemetry trace processor.",
@@ -308,7 +326,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_config(_command(config, "check", "read it with its specs, tell every problem, print it", _config_check))
 
     health = _command(commands, "health", "ask a running processor whether it is ready", _health)
-    health.add_argument("--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="default: %(default)s")
+    health.add_argument(
+        "--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="or a URL; default: %(default)s"
+    )
     health.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
     return parser
 
@@ -319,7 +339,7 @@ def _command(
     summary: str,
     run: Callable[[argparse.Namespace], int] | None = None,
     epilog: str | None = None,
-) -> argparse.ArgumentParser:
+) -> _Parser:
     parser = commands.add_parser(
         name,
         help=summary,

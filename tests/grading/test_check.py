@@ -159,7 +159,7 @@ class Unreadable:
 
 
 def test_a_rule_that_cannot_digest_a_run_leaves_the_others_standing() -> None:
-    verdict = check([Step("a", {"x": Unreadable()})], {"forbidden": ["a"], "no_repeat": True}, output_ok=True)
+    verdict = check([Step("a", {"x": Unreadable()})], {"forbidden": ["a"], "no_repeat": True}, "hi", output_ok=True)
     assert [v.rule for v in verdict.violations] == ["forbidden"]
     assert verdict.not_evaluated == (
         NotEvaluated("no_repeat", Gap.ERROR),
@@ -171,9 +171,8 @@ def test_a_rule_that_cannot_digest_a_run_leaves_the_others_standing() -> None:
 def test_bottomless_arguments_are_an_error_of_the_rules_that_look_at_them() -> None:
     endless: dict[str, Any] = {}
     endless["x"] = endless
-    assert [(n.rule, n.reason) for n in check([Step("a", endless)], {"no_repeat": True}).not_evaluated] == [
-        ("no_repeat", "error")
-    ]
+    missed = check([Step("a", endless)], {"no_repeat": True, "ground": False}).not_evaluated
+    assert [(n.rule, n.reason) for n in missed] == [("no_repeat", "error")]
 
 
 def test_a_wrong_spec_is_told_before_anything_is_graded() -> None:

@@ -10,6 +10,8 @@ from asking import ask, only, places, run, state
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Coverage, Evidence, History, Severity, Step, Trajectory, Turn, Violation
+from luckrate_otel.provenance import Policy
+from luckrate_otel.provenance.substring import ENGINE
 
 A = {"id": "W1"}
 
@@ -143,12 +145,15 @@ def read(text: str | None) -> Step:
         (run(read("W77"), pay("W77"), system=("W77",)), "violated"),
         (run(read("W77"), pay("W77"), history=History(turns=("W77",))), "satisfied"),
         (run(pay("W77"), history=History(steps=(read("W77"),))), "violated"),
+        (run(pay("W77"), history=History(steps=(Step("look", result="W77"),))), "vacuous"),
         (run(read("W77"), pay("W77"), turns=(Turn("hi"), Turn("W77", 1))), "satisfied"),
         (run(read("W77"), pay("W77"), turns=(Turn("hi"), Turn("W77", 2))), "violated"),
         (run(), "vacuous"),
         # what is not known
         (run(read("W77"), pay("W77"), task=None), Gap.NO_TASK),
         (run(read("W77"), pay("W77"), history=History(missing=True)), Gap.HISTORY_MISSING),
+        (run(read("W77"), pay("W88"), task=None), Gap.NO_TASK),
+        (run(read("W77"), pay("W88"), coverage=Coverage(results=False)), Gap.NOT_CAPTURED),
         (run(read(None), pay("W77")), Gap.NOT_CAPTURED),
         (run(read(None), pay("W77"), gaps={(0, "result"): Gap.TRUNCATED}), Gap.TRUNCATED),
         (run(read(None), Step("look", {})), "vacuous"),
@@ -191,6 +196,12 @@ def test_a_check_that_stops_at_500_steps_says_so_once(count: int, cut: int) -> N
     assert len(ask("ground", {}, trajectory).violations) == cut
     assert len(ask("taint", FLOW, trajectory).violations) == cut
     assert len(ask("ground", FLOW, trajectory).violations) == 0
+
+
+def test_ground_tells_of_the_cut_when_only_half_of_taint_is_given() -> None:
+    trajectory = run(*["look"] * 501)
+    assert len(ENGINE.ground(trajectory, Policy(untrusted=("web",))).violations) == 1
+    assert len(ENGINE.ground(trajectory, Policy(privileged=("pay",))).violations) == 1
 
 
 def test_the_steps_past_500_are_not_searched() -> None:

@@ -14,11 +14,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as WireStatus
 from otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import files
-from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.any_value import MAX_VALUES
+from luckrate_otel.otlp.decode import MAX_ITEM_BYTES, decode_log, decode_span
 from luckrate_otel.otlp.encode import encode_span, our_envelope
 from luckrate_otel.otlp.shallow import Envelope
+from luckrate_otel.otlp.wire import varint
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 
 DATA = Path(__file__).parent.parent / "data" / "otlp"
@@ -72,6 +74,27 @@ def test_a_span_is_decoded() -> None:
 def test_status_codes(code: int, status: Status) -> None:
     wire = b"\x7a" + bytes((len(inner := WireStatus(code=code).SerializeToString()),)) + inner  # type: ignore[arg-type]  # open enum
     assert decode_span(wire, Envelope()).head.status is status
+
+
+@pytest.mark.parametrize("decode", [decode_span, decode_log])
+def test_giants_are_not_read(decode: Any) -> None:
+    """Field 200 is known to neither message."""
+    just = _unknown(MAX_ITEM_BYTES)
+    assert len(just) == MAX_ITEM_BYTES
+    decode(just, Envelope())
+    with pytest.raises(TooLarge):
+        decode(just + b"\0", Envelope())
+
+
+def _unknown(size: int) -> bytes:
+    return b"\xc2\x0c" + varint(size - 6) + bytes(size - 6)
+
+
+def test_the_events_of_a_span_share_one_bound() -> None:
+    full = WireSpan.Event(attributes=[KeyValue(key="k", value=AnyValue(int_value=1))] * MAX_VALUES)
+    late = WireSpan.Event(name="late", attributes=[KeyValue(key="k")])
+    wire = WireSpan(events=[full, late]).SerializeToString()
+    assert decode_span(wire, Envelope()).events == (SpanEvent("", 0, {"k": 1}), SpanEvent("late", 0, {}))
 
 
 def test_a_parent_of_zeros_is_none() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from google.protobuf.message import DecodeError
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
@@ -13,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
 from luckrate_otel.errors import Rejected
+from luckrate_otel.otlp import schema
 from luckrate_otel.otlp.encode import (
     LogEvent,
     append,
@@ -92,10 +94,16 @@ def test_strip_rejects_what_is_no_message(damage: bytes) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_strip_of_arbitrary_bytes_is_bytes_or_rejected(noise: bytes) -> None:
-    wire = append(b"", [], {"luckrate.path": "ok"})
-    with suppress(Rejected):
-        assert len(strip_luckrate(wire + noise)) <= len(noise)
+@settings(max_examples=500)
+def test_strip_takes_all_that_protobuf_takes_and_rejects_or_cuts_the_rest(noise: bytes) -> None:
+    wire = append(b"", [], {"luckrate.path": "ok"}) + noise
+    try:
+        schema.Span.FromString(wire)
+    except DecodeError:
+        with suppress(Rejected):
+            assert len(strip_luckrate(wire)) <= len(noise)
+    else:
+        assert len(strip_luckrate(wire)) <= len(noise)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.binary(max_size=5)), max_size=12))

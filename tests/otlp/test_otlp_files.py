@@ -27,9 +27,12 @@ TRACE, OTHER_TRACE = "01" * 16, "02" * 16
 FORMS = "; give OTLP JSON, JSONL or protobuf, Jaeger JSON, or a payload that the documentation lists"
 
 
+def _wire_span(span_id: str) -> dict[str, Any]:
+    return {"traceId": TRACE, "spanId": span_id, "startTimeUnixNano": "5"}
+
+
 def _traces(*span_ids: str) -> dict[str, Any]:
-    spans = [{"traceId": TRACE, "spanId": span_id, "startTimeUnixNano": "5"} for span_id in span_ids]
-    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [_wire_span(span_id) for span_id in span_ids]}]}]}
 
 
 def _logs(event: str) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def _problem(line: int | None, cause: str) -> FileProblem:
     return FileProblem("f", line, cause)
 
 
-SPAN_A = FileContent(spans=(_span(A),))
+GIANT = {**_wire_span("0c" * 8), "name": "x" * 16 * 1024 * 1024}
 DAMAGED: dict[str, tuple[bytes, tuple[Span, ...], tuple[FileProblem, ...]]] = {
     "last line cut": (
         _lines(_traces(A)) + _lines(_traces(B))[:40],
@@ -144,6 +147,21 @@ DAMAGED: dict[str, tuple[bytes, tuple[Span, ...], tuple[FileProblem, ...]]] = {
         _lines(_traces(A, "0b0b")),
         (_span(A),),
         (_problem(1, "a span with an id that is not 16 or 8 bytes, or zero"),),
+    ),
+    "a span without times, in protobuf": (
+        _proto("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "abc"}, _wire_span(A)]}]}]}),
+        (_span(A),),
+        (_problem(None, "neither a span nor a log record nor a metric"),),
+    ),
+    "a giant span": (
+        _lines(_traces(A), {"resourceSpans": [{"scopeSpans": [{"spans": [GIANT]}]}]}),
+        (_span(A),),
+        (_problem(2, "a span of more than 16777216 bytes is not read"),),
+    ),
+    "a giant span in protobuf, another after it": (
+        _proto("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [GIANT, _wire_span(A)]}]}]}),
+        (_span(A),),
+        (_problem(None, "a span of more than 16777216 bytes is not read"),),
     ),
     "a field of a wrong type": (
         _lines(_traces(A), {"resourceSpans": [{"schemaUrl": 5}]}),
@@ -348,6 +366,31 @@ def test_jaeger_json_is_read() -> None:
         "f:1: data[0].spans[4]: not a Jaeger span",
         "f:1: data[0].spans[5]: not a Jaeger span",
     ]
+
+
+_JAEGER_KEYS = (
+    *("traceID", "spanID", "startTime", "duration", "tags", "logs"),
+    *("references", "refType", "key", "type", "value", "process"),
+)
+_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(("1", "CHILD_OF", "x"))),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(_JAEGER_KEYS),
+            inner,
+            max_size=5,
+        ),
+    ),
+    max_leaves=15,
+)
+
+
+@given(_JSON, _JSON)
+def test_arbitrary_jaeger_spans_are_read_or_named(span: Any, processes: Any) -> None:
+    document = {"data": [{"traceID": "1", "spans": [span, JAEGER["data"][0]["spans"][1]], "processes": processes}]}
+    content = read_bytes(json.dumps(document).encode(), "f")
+    assert len(content.spans) + len(content.problems) == 2
 
 
 @given(st.one_of(st.binary(max_size=60), st.binary(max_size=40).map(lambda data: _framed(data, data))))

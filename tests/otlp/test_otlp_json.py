@@ -277,7 +277,7 @@ JSON_VALUES = st.recursive(
                     {
                         key
                         for message in (Span, Span.Event, ResourceSpans, ScopeSpans, KeyValue, AnyValue, ArrayValue)
-                        for key in otlp_json._fields(message.DESCRIPTOR)
+                        for key in otlp_json._table(message.DESCRIPTOR)
                     }
                     | {"resourceSpans"}
                 )

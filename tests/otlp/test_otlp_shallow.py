@@ -11,10 +11,11 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from otlp_strategies import requests
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import shallow
 from luckrate_otel.otlp.encode import request
 from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at, well_formed
+from luckrate_otel.otlp.wire import delimited
 
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
 
@@ -59,6 +60,23 @@ def test_a_large_resource_is_read_but_not_remembered() -> None:
     first, second = (shallow.shallow_traces(_request("s" * 9_000))[0].envelope for _ in range(2))
     assert first == second
     assert first is not second
+
+
+def test_a_flood_of_scopes_is_rejected_and_a_large_resource_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shallow, "MAX_GROUPS", 20)
+    resource = delimited(0x0A, b"\n\x02\n\0" * 3_000)
+    group = resource + b"\x12\x02\x12\0" * 19
+    groups = shallow.shallow(delimited(0x0A, group))
+    assert len(groups) == 19
+    assert groups[0].envelope.resource is groups[-1].envelope.resource
+    with pytest.raises(TooLarge):
+        shallow.shallow(delimited(0x0A, group + b"\x12\x02\x12\0"))
+
+
+def test_no_more_envelopes_are_remembered_than_the_bound() -> None:
+    for number in range(2_000):
+        shallow.envelope(b"", ScopeSpans(schema_url=f"https://schema/{number}").SerializeToString())
+        assert len(shallow._seen) <= 1024
 
 
 def test_a_resource_without_a_text_service_name_has_none() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.queue import ITEM_BYTES, Account, Batch, Item, Queue
+from luckrate_otel.service.batch import ITEM_BYTES, Batch, Item
+from luckrate_otel.service.queue import Account, Queue
 from luckrate_otel.service.signals import Signal
 
 TRACES, LOGS = Signal.TRACES, Signal.LOGS
@@ -123,6 +124,16 @@ def test_a_batch_put_back_keeps_its_place_even_when_a_younger_one_came_back_firs
     assert take(line, limit=100, flush=True).body == b"a1b2c3"
 
 
+def test_a_body_put_behind_comes_last_and_alone() -> None:
+    line = queue(join_bytes=10)
+    line.put(TRACES, b"a", 1, 0)
+    line.put_back(take(line, flush=True), behind=True)
+    line.put(TRACES, b"b", 1, 0)
+    line.put(TRACES, b"c", 1, 0)
+    assert [take(line, flush=True).body for _ in range(2)] == [b"bc", b"a"]
+    assert [item.body for item in line.remaining()] == [b"a", b"b", b"c"]
+
+
 def test_rejections_of_the_next_hop_are_counted_and_never_more_than_there_were() -> None:
     line = queue(join_bytes=1)
     line.put(TRACES, b"a", 5, 0)
@@ -210,7 +221,6 @@ class Machine(RuleBasedStateMachine):
         self.put_bodies: dict[Signal, list[bytes]] = {signal: [] for signal in Signal}
         self.out: list[Batch] = []
         self.done: list[bytes] = []
-        self.retried = False
 
     @rule(signal=st.sampled_from([TRACES, LOGS]), words=st.integers(1, 6))
     def put(self, signal: Signal, words: int) -> None:
@@ -251,16 +261,14 @@ class Machine(RuleBasedStateMachine):
         self.done.append(batch.body)
 
     @precondition(lambda self: self.out)
-    @rule(data=st.data())
-    def put_back(self, data: st.DataObject) -> None:
-        self.retried = True
-        self.line.put_back(self.pick(data))
+    @rule(data=st.data(), behind=st.booleans())
+    def put_back(self, data: st.DataObject, behind: bool) -> None:
+        self.line.put_back(self.pick(data), behind=behind)
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
     def split(self, data: st.DataObject) -> None:
         batch = self.pick(data)
-        self.retried = True
         if not self.line.split(batch, halve_words):
             assert len(batch.body) == 2
             self.out.append(batch)
@@ -275,9 +283,12 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def order_of_age_is_kept(self) -> None:
+        """In every line, but for what was put behind."""
         for signal in (TRACES, LOGS):
-            waiting = words(b"".join(item.body for item in self.line.remaining() if item.signal is signal))
+            waiting = words(b"".join(item.body for item in self.line._lines[signal].items))
             assert waiting == sorted(waiting)
+        apart = words(b"".join(item.body for batch in self.line._apart for item in batch.items if not item.late))
+        assert apart == sorted(apart)
 
     @invariant()
     def bytes_and_counts_add_up(self) -> None:

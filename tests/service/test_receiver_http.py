@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no types
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from luckrate_otel.errors import Rejected, TooLarge
-from luckrate_otel.service.answers import PROTOBUF, Accepted
+from luckrate_otel.service.answers import JSON, PROTOBUF, Accepted
 from luckrate_otel.service.inflate import MAX_MEMBERS, Body
+from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, LIMIT, Intake, http_receiver
@@ -224,5 +226,54 @@ def test_bodies_in_work_are_bounded_together_and_the_rest_is_asked_to_come_back(
             second = asyncio.create_task(post(600))
             gate.set()
             assert (await first, await second, await post(900)) == (200, 200, 200)
+
+    within(10, scenario)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{", "not JSON"),
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "request: expected an object"),
+        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"kind": "SERVER"}]}]}]}', "scopeSpans[0].spans[0].kind"),
+        (b'{"resourceSpans":' * 20_000, "nested too deep"),
+    ],
+)
+def test_json_that_is_no_request_is_refused_in_json_and_names_the_place(body: bytes, message: str) -> None:
+    async def scenario() -> None:
+        intake = Intake(Accepted())
+        receiver = HttpReceiver(intake.accept, grace=0.1)
+        url = f"http://127.0.0.1:{await receiver.start('127.0.0.1', 0)}/v1/traces"
+        headers = {"Content-Type": JSON}
+        async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers) as response:
+            answer = await response.json()
+            assert (response.status, answer["code"]) == (400, 3)
+            assert message in answer["message"]
+        await receiver.stop()
+        assert intake.taken == []
+
+    within(10, scenario)
+
+
+def test_json_becomes_the_same_request_in_protobuf() -> None:
+    async def scenario() -> None:
+        intake = Intake(Accepted())
+        receiver = HttpReceiver(intake.accept, grace=0.1)
+        url = f"http://127.0.0.1:{await receiver.start('127.0.0.1', 0)}/v1/traces"
+        span = {"traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "eee19b7ec3c1b174", "startTimeUnixNano": "7"}
+        document = {"resourceSpans": [{"scopeSpans": [{"spans": [span], "unknown": 1}]}]}
+        async with aiohttp.ClientSession() as session, session.post(url, json=document) as response:
+            assert (response.status, await response.json()) == (200, {})
+        await receiver.stop()
+        expected = ExportTraceServiceRequest()
+        expected.resource_spans.add().scope_spans.add().spans.add(
+            trace_id=bytes.fromhex("5b8efff798038103d269b633813fc60c"),
+            span_id=bytes.fromhex("eee19b7ec3c1b174"),
+            start_time_unix_nano=7,
+        )
+        ((signal, body),) = intake.taken
+        assert (signal, ExportTraceServiceRequest.FromString(body)) == (Signal.TRACES, expected)
 
     within(10, scenario)

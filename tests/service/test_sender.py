@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
+from luckrate_otel.service.batch import ITEM_BYTES
 from luckrate_otel.service.exporter import Kind, Reply
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
-from luckrate_otel.service.queue import ITEM_BYTES, Account, Queue
+from luckrate_otel.service.queue import Account, Queue
 from luckrate_otel.service.sender import Backoff, Sender
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import OK, Say, grpc_next_hop, http_next_hop, within
@@ -261,6 +262,22 @@ def test_a_next_hop_that_comes_back_gets_all_of_it_oldest_first(caplog: pytest.L
 
     with caplog.at_level(logging.INFO):
         within(15, scenario)
+
+
+@pytest.mark.parametrize("code", [C.DEADLINE_EXCEEDED, C.OUT_OF_RANGE])
+def test_a_body_that_fails_each_time_is_kept_but_holds_up_no_other(code: grpc.StatusCode) -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop(lambda _signal, body: Say(code) if b"!" in body else OK) as hop:
+            made = sender(GrpcTransport(hop.endpoint), join_bytes=4, concurrency=1)
+            for body in (b"a!", b"b", b"c", b"d", b"e"):
+                made.put(TRACES, body, 1)
+            await hop.until(lambda hop: sorted(b"".join(hop.taken)) == sorted(b"bcde"))
+            hop.script = lambda _signal, _body: OK
+            assert await made.drain(5) == ()
+            assert hop.taken[-1] == b"a!"
+            assert made.account(TRACES) == Account(put=5, sent=5)
+
+    within(10, scenario)
 
 
 def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one() -> None:

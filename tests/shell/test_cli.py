@@ -2,9 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -277,17 +278,29 @@ class _Ready(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_health(run: Run) -> None:
+@pytest.fixture
+def ready() -> Iterator[str]:
+    """Something that says it is ready, as host:port."""
     with HTTPServer(("127.0.0.1", 0), _Ready) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
-        endpoint = f"127.0.0.1:{server.server_port}"
-        assert run("health", "--endpoint", endpoint) == (0, "ok\n", "")
+        yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-    status, _, err = run("health", "--endpoint", endpoint)
-    assert status == 1
+
+
+def test_health_of_a_ready_processor(run: Run, ready: str) -> None:
+    assert run("health", "--endpoint", ready) == (0, "ok\n", "")
+    assert run("health", "--endpoint", f"http://{ready}/") == (0, "ok\n", "")
+
+
+def test_health_where_nothing_listens(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+    status, out, err = run("health", "--endpoint", endpoint)
+    assert (status, out) == (1, "")
     assert err.startswith(f"luckrate-otel: http://{endpoint}/readyz: not ready (")
+    assert run("health", "--endpoint", "file:///etc")[0] == 2
 
 
 # ---- as a real process -------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def _waited_in_vain(found: tuple[Candidate, ...], now_ns: int) -> set[str]:
 def _candidates(trace: Trace, clocks: Clocks, final: bool | AbstractSet[str]) -> tuple[Candidate, ...]:
     by_facts = {id(entry.facts): entry for entry in trace.all()}
     groups = partition((entry.facts for entry in by_facts.values()), trace.links, final=final)
-    judged = {j.root_id: j for j in trace.judged.values() if not j.spent}
+    judged = {j.root_id: j for j in trace.judged.values()}
     return tuple(_candidate(trace, clocks, group, by_facts, judged) for group in groups)
 
 
@@ -95,7 +95,11 @@ def _candidate(
 def _verdicts_before(entries: tuple[Entry, ...], judged: Mapping[str, Judged]) -> tuple[Judged, ...]:
     if not judged:
         return ()
-    found = {j.run_id: j for entry in entries if (j := judged.get(entry.facts.head.span_id)) and entry in j.members}
+    found: dict[str, Judged] = {}
+    for entry in entries:
+        verdict = judged.get(entry.facts.head.span_id)
+        if verdict is not None and (entry in verdict.members or (verdict.spent and not entry.facts.log)):
+            found[verdict.run_id] = verdict
     return tuple(sorted(found.values(), key=lambda j: (j.expires_ns, j.run_id)))
 
 

@@ -80,8 +80,7 @@ class Closing:
         """One run's time has come: judge it, or let its spans go if there is nothing to judge."""
         if not run.group.is_run:
             return self._let_go(trace, run, ReleaseReason.NO_RUN)
-        if not run.before and not run.group.has_agent and any(j.spent for j in trace.judged.values()):
-            # More of a run that was judged for want of memory: judging its crumbs one by one would only mislead.
+        if _is_rest_of_spent(trace, run):
             return self._let_go(trace, run, ReleaseReason.LATE)
         return self._close(trace, run, reason, links, now_ns)
 
@@ -116,7 +115,7 @@ class Closing:
         for entry in run.entries:
             entry.verdicts += 1
         for judged in run.before:
-            self._forget(trace, judged)
+            self._replace(trace, judged)
         size = RUN_BYTES + sum(entry.size for entry in run.entries)
         trace.judged[run_id] = Judged(
             run_id=run_id,
@@ -133,20 +132,27 @@ class Closing:
 
     def finish(self, trace: Trace, judged: Judged, due_ns: int, out: list[Due]) -> None:
         """The last verdict on this run stands; nothing of it is kept."""
+        trace.forget(self._without_verdict(judged))
         self._forget(trace, judged)
         out.append((due_ns, Final(judged.run_id, judged.revision)))
 
+    def _replace(self, trace: Trace, judged: Judged) -> None:
+        """Drop a verdict that a later one stands for. Members that are not in the new run wait for a verdict again."""
+        self.charge(trace, sum(entry.size for entry in self._without_verdict(judged)))
+        self._forget(trace, judged)
+
     def _forget(self, trace: Trace, judged: Judged) -> None:
-        self._give_back(trace, judged)
         del trace.judged[judged.run_id]
         self._kept.pop((trace.trace_id, judged.run_id), None)
         self._spent.pop((trace.trace_id, judged.run_id), None)
+        self._counts.late_bytes -= judged.size
 
-    def _give_back(self, trace: Trace, judged: Judged) -> None:
+    @staticmethod
+    def _without_verdict(judged: Judged) -> list[Entry]:
+        """Take a verdict's hold off its members; those that no other verdict holds."""
         for entry in judged.members:
             entry.verdicts -= 1
-        trace.forget(entry for entry in judged.members if not entry.verdicts)
-        self._counts.late_bytes -= judged.size
+        return [entry for entry in judged.members if not entry.verdicts]
 
     def bound(self, now_ns: int, out: list[Due]) -> list[Trace]:
         """Give up the facts of the oldest judged runs, then the runs themselves, until the rest is within its bound.
@@ -157,9 +163,9 @@ class Closing:
         while self._counts.late_bytes > self._late_bytes and self._kept:
             (trace_id, run_id), trace = next(iter(self._kept.items()))
             judged = trace.judged[run_id]
-            self._give_back(trace, judged)
+            trace.forget(self._without_verdict(judged))
+            self._counts.late_bytes += RUN_BYTES - judged.size
             judged.members, judged.size, judged.spent = frozenset(), RUN_BYTES, True
-            self._counts.late_bytes += RUN_BYTES
             changed[trace_id] = trace
             self._spent[trace_id, run_id] = self._kept.pop((trace_id, run_id))
         while self._counts.late_bytes > self._late_bytes and self._spent:
@@ -183,6 +189,14 @@ class AllLinks:
             heads = (entry.facts.head for entry in self._trace.all() if not entry.facts.log)
             self._all = MappingProxyType({**self._trace.links, **{head.span_id: head.parent_id for head in heads}})
         return self._all
+
+
+def _is_rest_of_spent(trace: Trace, run: Candidate) -> bool:
+    """Whether this is more of a run whose facts were given up: judging what is left of it would only mislead."""
+    if run.before:
+        return all(judged.spent for judged in run.before)
+    nameless = not run.group.has_agent or run.group.root is None
+    return nameless and any(judged.spent for judged in trace.judged.values())
 
 
 def _closed_run(trace: Trace, run: Candidate, reason: CloseReason, links: AllLinks) -> ClosedRun:

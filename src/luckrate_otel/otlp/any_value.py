@@ -20,7 +20,8 @@ from luckrate_otel.telemetry import Value
 # Protobuf parsers stop at 100 nested messages; a span lies 6 deep in its request and one map level is 3 messages.
 # Deeper data could not be read by the next hop either.
 MAX_DEPTH: Final = 30
-# Values of one attribute list, nested ones included. SDKs default to 128 attributes; the rest is hostile.
+# Values of one attribute list, or of all events of a span, nested ones included. SDKs default to 128 attributes; the
+# rest is hostile.
 MAX_VALUES: Final = 65_536
 # Stands for a value that was cut by one of the bounds above.
 TRUNCATED: Final = "[truncated by luckrate-otel]"
@@ -37,15 +38,20 @@ _INT64_MIN, _INT64_MAX, _UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 _STRING, _BOOL, _INT, _DOUBLE, _ARRAY, _KVLIST, _BYTES = 0x0A, 0x10, 0x18, 0x21, 0x2A, 0x32, 0x3A
 
 
-def attributes(pairs: Sequence[bytes]) -> dict[str, Value]:
-    """Read a list of encoded KeyValues, at most MAX_VALUES of them. Raises DecodeError if one is not a message."""
+def attributes(pairs: Sequence[bytes], budget: list[int] | None = None) -> dict[str, Value]:
+    """Read a list of encoded KeyValues. Raises DecodeError if one is not a message.
+
+    budget: one number, how many values may still be read; counted down, so that several lists can share it.
+    """
     result: dict[str, Value] = {}
-    budget: list[int] | None = None
-    for wire in pairs if len(pairs) <= MAX_VALUES else pairs[:MAX_VALUES]:
+    room = MAX_VALUES if budget is None else budget[0]
+    if budget is not None:
+        budget[0] = max(0, room - len(pairs))
+    for wire in pairs if len(pairs) <= room else pairs[:room]:
         known = _seen.get(wire)
         if known is None:
             if budget is None:
-                budget = [MAX_VALUES - len(pairs)]
+                budget = [max(0, room - len(pairs))]
             known = _pair(wire, budget)
         result[known[0]] = known[1]
     return result

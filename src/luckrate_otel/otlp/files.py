@@ -8,10 +8,12 @@ under gzip or zstd. What is good in a damaged file is kept, what is bad is named
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import InputError, Rejected, TooLarge
 from luckrate_otel.otlp import jaeger, schema
@@ -20,6 +22,8 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.json import load, to_protobuf
 from luckrate_otel.otlp.shallow import Envelope, link_of, shallow, well_formed
 from luckrate_otel.telemetry import LogRecord, Span
+
+T = TypeVar("T")
 
 # A file is read whole. JSON takes about ten times its size in memory, so this is what a CI machine can bear.
 MAX_FILE_BYTES = 1024**3
@@ -212,12 +216,19 @@ def _read_otlp(document: Mapping[str, Any], line: int | None, found: _Found) -> 
             continue
         found.recognised = True
         for envelope, wire in _items(body):
-            if signal == "logs":
-                found.logs.append(decode_log(wire, envelope))
-            elif well_formed(link_of(wire)):
-                found.spans.append(decode_span(wire, envelope))
-            else:
-                found.problem(line, "a span with an id that is not 16 or 8 bytes, or zero")
+            try:
+                _read_item(signal, wire, envelope, found)
+            except Rejected as error:
+                found.problem(line, error)
+
+
+def _read_item(signal: str, wire: bytes, envelope: Envelope, found: _Found) -> None:
+    if signal == "logs":
+        found.logs.append(decode_log(wire, envelope))
+    elif well_formed(link_of(wire)):
+        found.spans.append(decode_span(wire, envelope))
+    else:
+        raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
 
 
 def _items(body: bytes) -> Iterator[tuple[Envelope, bytes]]:
@@ -238,10 +249,15 @@ def _read_protobuf(content: bytes, found: _Found) -> None:
             if body[:1] == b"{":
                 _read_document(load(body, local=True), None, found)
                 continue
-            for envelope, wire in _items(body):
-                _read_item(wire, envelope, found, place)
+            items = list(_items(body))
         except Rejected as error:
             found.problem(None, f"{place}{error}")
+            continue
+        for envelope, wire in items:
+            try:
+                _read_unnamed_item(wire, envelope, found)
+            except Rejected as error:
+                found.problem(None, f"{place}{error}")
 
 
 def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]]:
@@ -259,23 +275,36 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
         at += 4 + size
 
 
-def _read_item(wire: bytes, envelope: Envelope, found: _Found, place: str) -> None:
+def _read_unnamed_item(wire: bytes, envelope: Envelope, found: _Found) -> None:
     """A request does not name its signal, so each item is told by what only its own kind has: ids and times."""
-    span = decode_span(wire, envelope)
-    if (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
+    span = _attempt(decode_span, wire, envelope)
+    if span and (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
         found.recognised = True
         found.spans.append(span)
         return
-    log = decode_log(wire, envelope)
-    if log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
+    log = _attempt(decode_log, wire, envelope)
+    if log and log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
         found.recognised = True
         found.logs.append(log)
     elif _is_metric(wire):
         found.recognised = True
     else:
-        found.problem(None, f"{place}neither a span nor a log record nor a metric")
+        raise Rejected("neither a span nor a log record nor a metric")
+
+
+def _attempt(decode: Callable[[bytes, Envelope], T], wire: bytes, envelope: Envelope) -> T | None:
+    """What is no span can still be a log record; what is too large for one is so for the other."""
+    try:
+        return decode(wire, envelope)
+    except TooLarge:
+        raise
+    except Rejected:
+        return None
 
 
 def _is_metric(wire: bytes) -> bool:
-    metric = schema.Metric.FromString(wire)
+    try:
+        metric = schema.Metric.FromString(wire)
+    except DecodeError:
+        return False
     return bool(metric.name) and any(metric.HasField(kind) for kind in schema.METRIC_DATA)

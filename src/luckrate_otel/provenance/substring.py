@@ -29,9 +29,9 @@ MAX_STEPS = 500
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text the agent was given. kind: user, system or tool. step: of this run, None for an earlier turn's.
+    """A text the agent was given. kind: user, system or tool; tool: "" unless it is a result.
 
-    since: index of the first step that can have drawn on it.
+    step: of this run, None for an earlier turn's. since: index of the first step that can have drawn on it.
     """
 
     kind: str
@@ -72,16 +72,8 @@ class Substring:
         untrusted, privileged = frozenset(policy.untrusted), frozenset(policy.privileged)
         gap = _taint_gap(trajectory, untrusted, privileged)
         violations = list(_cut(trajectory, "taint"))
-        for argument in _arguments(trajectory):
-            if trajectory.steps[argument.step].tool not in privileged:
-                continue
-            if any(source.kind == "user" for source in argument.found):
-                continue
-            dirty = tuple(source for source in argument.found if source.kind == "tool" and source.tool in untrusted)
-            if dirty and (unsaid := _user_gap(trajectory)) is not None:
-                gap = gap or unsaid
-            elif dirty:
-                violations.append(_tainted(trajectory, argument, dirty))
+        if _user_gap(trajectory) is None:  # else nobody can say that it was not the user
+            violations += _carried(trajectory, untrusted, privileged)
         return concluded(violations, gap=gap, activated=_flow_possible(trajectory, untrusted, privileged))
 
 
@@ -176,6 +168,15 @@ def _flow_possible(trajectory: Trajectory, untrusted: frozenset[str], privileged
             return True
         seen = seen or step.tool in untrusted
     return False
+
+
+def _carried(trajectory: Trajectory, untrusted: frozenset[str], privileged: frozenset[str]) -> Iterator[Violation]:
+    for argument in _arguments(trajectory):
+        if trajectory.steps[argument.step].tool not in privileged:
+            continue
+        dirty = tuple(source for source in argument.found if source.tool in untrusted)
+        if dirty and all(source.kind != "user" for source in argument.found):
+            yield _tainted(trajectory, argument, dirty)
 
 
 # ---- findings ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from luckrate_otel.gate import Gate, case_id
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import Trajectory, Verdict, Violation
-from luckrate_otel.report.trajectory import trajectory_json
+from luckrate_otel.report.trajectory import to_json
 
 # Why a call failed may quote the data it failed on; this one is our own word.
 _OWN_ERRORS = frozenset({"no_return"})
@@ -26,7 +26,7 @@ def report_json(
 
 
 def run_json(trajectory: Trajectory, verdict: Verdict, *, values: bool = False) -> dict[str, Any]:
-    run = dict(trajectory_json(trajectory))
+    run = to_json(trajectory)
     case = verdict.case
     if not values:
         run = _without_values(run)

@@ -44,6 +44,17 @@ class Reply:
     rejected: int = 0
     retry_after: float | None = None
 
+    @property
+    def blames_batch(self) -> bool:
+        """A failure that may be for what was sent (too much to take in time, say), though OTLP has it retried."""
+        return self.code in _BATCH_AT_FAULT
+
+
+_BATCH_AT_FAULT = frozenset(
+    {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "DATA_LOSS", "502", "504"}
+    | {"TimeoutError", "ServerTimeoutError", "SocketTimeoutError", "ServerDisconnectedError", "ClientOSError"}
+)
+
 
 class Transport(Protocol):
     """One next hop. send() raises nothing but CancelledError, on which the batch may or may not have arrived."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import merge
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
+from luckrate_otel.service.batch import ITEM_BYTES, Batch, Item, Place
+from luckrate_otel.service.line import Line
 from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a
@@ -22,54 +23,8 @@ JOIN_BYTES = 2**20
 # How long a body may wait for others to join it. As long as a person does not notice; SDKs already batch for 5 s.
 LINGER_NS = 100 * 10**6
 
-# Charged for each item beside its body (object, deque slot, bytes header), so that a flood of tiny ones is bounded too.
-ITEM_BYTES = 256
-
 # Seconds a sender is asked to wait when the queue is full. No more, as an SDK gives up on a request after 10 s in all.
 RETRY_AFTER = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One body that waits. number: order of arrival. count: spans, log records or requests in it.
-
-    part: () for a whole body; pieces of one that was split keep its number and are told apart by this path.
-    """
-
-    number: int
-    signal: Signal
-    body: bytes
-    count: int
-    added_ns: int
-    part: tuple[int, ...] = ()
-
-    @property
-    def place(self) -> tuple[int, tuple[int, ...]]:
-        return self.number, self.part
-
-    @property
-    def cost(self) -> int:
-        return len(self.body) + ITEM_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Items that travel in one request, oldest first. apart: pieces of a refused batch, not to be joined again."""
-
-    items: tuple[Item, ...]
-    apart: bool = False
-
-    @property
-    def signal(self) -> Signal:
-        return self.items[0].signal
-
-    @property
-    def body(self) -> bytes:
-        return self.items[0].body if len(self.items) == 1 else b"".join(item.body for item in self.items)
-
-    @property
-    def count(self) -> int:
-        return sum(item.count for item in self.items)
 
 
 # One body → two that hold the same spans, each with its count; None if it cannot be divided.
@@ -126,9 +81,9 @@ class Queue:
         self._linger_ns = linger_ns
         self._next = 0
         self._size_bytes = 0
-        self._lines = {signal: _Line(ROUTES[signal].joins) for signal in Signal}
+        self._lines = {signal: Line(ROUTES[signal].joins) for signal in Signal}
         self._apart: deque[Batch] = deque()
-        self._away: dict[tuple[int, tuple[int, ...]], Item] = {}
+        self._away: dict[Place, Item] = {}
         self._pieces: dict[int, int] = {}
         self._tallies = {signal: _Tally() for signal in Signal}
 
@@ -189,15 +144,14 @@ class Queue:
 
     def _join(self, now_ns: int, limit: int, flush: bool) -> Batch | None:
         ready = [line for line in self._lines.values() if line.ready(now_ns - self._linger_ns, limit, flush)]
-        return min(ready, key=_Line.head).pop(limit) if ready else None
+        return min(ready, key=Line.head).pop(limit) if ready else None
 
     def due_ns(self) -> int | None:
         """When take() will next have something by age alone; None if nothing waits."""
         if self._apart:
             return 0
-        return min(
-            (line.items[0].added_ns + self._linger_ns for line in self._lines.values() if line.items), default=None
-        )
+        firsts = [first for line in self._lines.values() if (first := line.first()) is not None]
+        return min((first.added_ns + self._linger_ns for first in firsts), default=None)
 
     def sent(self, batch: Batch, rejected: int = 0) -> None:
         """The next hop took the batch, but for `rejected` of its spans, log records or data points."""
@@ -230,10 +184,12 @@ class Queue:
         del self._pieces[item.number]
         return True
 
-    def put_back(self, batch: Batch) -> None:
-        """Not delivered: the batch waits again, in its old place."""
+    def put_back(self, batch: Batch, *, behind: bool = False) -> None:
+        """Not delivered: the batch waits again, in its old place or (its items each alone) behind all others."""
         self._land(batch)
-        if batch.apart:
+        if behind:
+            self._lines[batch.signal].put_back(tuple(replace(item, late=item.late + 1) for item in batch.items))
+        elif batch.apart:
             self._set_apart(batch)
         else:
             self._lines[batch.signal].put_back(batch.items)
@@ -243,7 +199,7 @@ class Queue:
 
         Between items if there are several, else inside the only one.
         """
-        halves = _halves(batch) or self._divide(batch.items[0], split)
+        halves = batch.halves() or self._divide(batch.items[0], split)
         if halves is None:
             return False
         self._land(batch)
@@ -274,20 +230,13 @@ class Queue:
 
     def remaining(self) -> tuple[Item, ...]:
         """All that was not delivered, oldest first, being sent or not."""
-        waiting = [item for line in self._lines.values() for item in line.items]
+        waiting = [item for line in self._lines.values() for item in (*line.items, *line.behind)]
         apart = [item for batch in self._apart for item in batch.items]
-        return tuple(sorted([*waiting, *apart, *self._away.values()], key=lambda item: item.place))
+        return tuple(sorted([*waiting, *apart, *self._away.values()], key=lambda item: (item.number, item.part)))
 
     def account(self, signal: Signal) -> Account:
         tally = self._tallies[signal]
         return Account(tally.put, tally.replayed, tally.sent, tally.rejected, dict(tally.dropped), tally.queued)
-
-
-def _halves(batch: Batch) -> tuple[Batch, Batch] | None:
-    middle = len(batch.items) // 2
-    if not middle:
-        return None
-    return Batch(batch.items[:middle], apart=True), Batch(batch.items[middle:], apart=True)
 
 
 @dataclass(slots=True)
@@ -298,38 +247,3 @@ class _Tally:
     rejected: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     queued: int = 0
-
-
-@dataclass(slots=True)
-class _Line:
-    """The waiting items of one signal, oldest first. joins: whether they may share a request."""
-
-    joins: bool
-    items: deque[Item] = field(default_factory=deque)
-    size_bytes: int = 0
-
-    def append(self, item: Item) -> None:
-        self.items.append(item)
-        self.size_bytes += len(item.body)
-
-    def head(self) -> tuple[int, tuple[int, ...]]:
-        return self.items[0].place
-
-    def ready(self, before_ns: int, limit: int, flush: bool) -> bool:
-        return bool(self.items) and (flush or self.size_bytes >= limit or self.items[0].added_ns <= before_ns)
-
-    def pop(self, limit: int) -> Batch:
-        taken = [self.items.popleft()]
-        size = len(taken[0].body)
-        while self.joins and self.items and size + len(self.items[0].body) <= limit:
-            taken.append(self.items.popleft())
-            size += len(taken[-1].body)
-        self.size_bytes -= size
-        return Batch(tuple(taken))
-
-    def put_back(self, items: tuple[Item, ...]) -> None:
-        if not self.items or items[-1].place < self.items[0].place:
-            self.items.extendleft(reversed(items))
-        else:  # several sends were out, and a younger one came back first
-            self.items = deque(merge(items, self.items, key=lambda item: item.place))
-        self.size_bytes += sum(len(item.body) for item in items)

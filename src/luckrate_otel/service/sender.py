@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
+from luckrate_otel.service.batch import Batch, Item, Place
 from luckrate_otel.service.exporter import Kind, Reply, Transport
-from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Batch, Item, Queue, Split
+from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import Signal
 
@@ -25,6 +26,10 @@ log = logging.getLogger(__name__)
 # Sends in flight to one destination: enough to cover a next hop's latency (4 MiB per round trip), few enough that a
 # failing one is not stormed and that spans leave nearly in order.
 CONCURRENCY = 4
+
+# After so many failures in a row that may be its own fault, a body is put behind all others: one that times out every
+# time would otherwise stand first for ever, until the queue is full and every sender is refused.
+PATIENCE = 3
 
 # A next hop that says "in an hour" is asked again sooner: it may have restarted meanwhile.
 MAX_RETRY_AFTER = 300.0
@@ -84,6 +89,7 @@ class Sender:
         self._flying: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0
+        self._stuck: tuple[Place | None, int] = (None, 0)
         self._not_before_ns = 0
         self._draining = False
         self._stopped = False
@@ -201,7 +207,7 @@ class Sender:
     def _settle(self, batch: Batch, reply: Reply) -> None:
         self.last_code = reply.code
         if reply.kind is Kind.RETRY:
-            self._queue.put_back(batch)
+            self._keep(batch, reply)
             self._wait(reply)
             return
         self._well()
@@ -214,6 +220,13 @@ class Sender:
             pass
         else:
             self._drop(batch, reply)
+
+    def _keep(self, batch: Batch, reply: Reply) -> None:
+        """Put a failed batch back. The limit shrinks with each failure, so that the one at fault is soon alone."""
+        place = batch.items[0].place
+        self._stuck = (place, self._stuck[1] + 1 if self._stuck[0] == place else 1)
+        behind = reply.blames_batch and len(batch.items) == 1 and self._stuck[1] >= PATIENCE
+        self._queue.put_back(batch, behind=behind)
 
     def _divide(self, batch: Batch) -> bool:
         try:
