@@ -415,7 +415,7 @@ def test_a_trace_that_fails_is_forwarded_as_it_came_and_harms_no_other() -> None
     put(assembler, other, 0)
     broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
     assert assembler.take(SETTLE) == (
-        Release(TRACE, ReleaseReason.ERROR, (held(A, 0), broken)),
+        Release(TRACE, ReleaseReason.ERROR, (held(A, 0), broken), "RuntimeError"),
         Closed(run_of(other), (held(other, 0),)),
     )
     assert assembler.counts.errors == 1
