@@ -544,3 +544,56 @@ def test_the_head_of_the_root_and_its_attributes_are_those_of_the_run() -> None:
     assert isinstance(closed, Closed)
     assert closed.run.root == head("a")
     assert closed.run.attributes == {"tenant": "x"}
+
+
+def test_a_link_to_a_span_that_is_claimed_after_all_is_replaced_by_it() -> None:
+    assembler = Assembler()
+    put(assembler, B, 0)
+    assembler.link(TRACE, sid("a"), "", 0)
+    put(assembler, A, 0)
+    assembler.link(TRACE, sid("a"), sid("f"), 0)
+    assert assembler.counts.link_bytes == 0
+    assert assembler.take(SETTLE) == (Closed(run_of(A, B), (held(A, 0), held(B, 0))),)
+
+
+def test_a_trace_that_fails_while_draining_is_forwarded_too() -> None:
+    def restore(span: Held) -> Facts:
+        raise RuntimeError(span.payload)
+
+    assembler = Assembler(restore=restore)
+    assembler.add(LARGE, 0, payload=b"large", size=5000)
+    broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
+    assert assembler.drain(CloseReason.SHUTDOWN, 0) == (Release(TRACE, ReleaseReason.ERROR, (broken,), "RuntimeError"),)
+    assert (assembler.counts, assembler.next_deadline()) == (Counts(errors=1), None)
+
+
+def test_ids_that_are_not_hex_are_ids_all_the_same() -> None:
+    assembler = Assembler()
+    odd = agent("a", trace="execution 12")
+    put(assembler, odd, 0)
+    assert list(assembler.open_traces) == [b"execution 12"]
+    assert assembler.take(SETTLE) == (Closed(run_of(odd), (held(odd, 0),)),)
+
+
+def test_a_late_span_of_a_run_that_is_not_whole_leaves_marked_late_before_its_verdict() -> None:
+    assembler = Assembler()
+    inner, more = agent("a", "f", 0, 9), tool("b", "a", 1)
+    put(assembler, inner, 0)
+    assembler.take(RELEASE)
+    assembler.take(VERDICT)
+    put(assembler, more, VERDICT)
+    assert assembler.take(VERDICT + SETTLE) == ()
+    assert assembler.take(VERDICT + RELEASE) == (
+        Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(more, VERDICT, late=True),)),
+    )
+    run = run_of(inner, more, reason=CloseReason.NO_ROOT, complete=False)
+    assert assembler.take(2 * VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
+
+
+def test_what_waits_for_a_second_verdict_keeps_the_first_one_from_becoming_final() -> None:
+    assembler = judged()
+    put(assembler, B, WINDOW + SETTLE - 1)
+    assert assembler.take(WINDOW + SETTLE) == ()
+    (closed,) = assembler.take(WINDOW + 2 * SETTLE - 1)
+    assert isinstance(closed, Closed)
+    assert closed.revision == 2
