@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from luckrate_otel.handoffs import handoffs_of, same_name, target_of
-from tests.making import agent, asks, model, tool
+from luckrate_otel.runs import partition
+from tests.making import agent, asks, links, model, tool
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,14 @@ def test_handoffs_of_each_kind_of_span() -> None:
 def test_names_are_the_same_whatever_a_tool_name_cannot_carry() -> None:
     assert same_name("Billing Agent") == same_name("billing_agent") == "billingagent"
     assert same_name("Größe-2") == "grösse2"
+
+
+def test_a_long_chain_of_handoffs_is_one_run_led_by_the_first_agent() -> None:
+    length = 40
+    facts = []
+    for i in range(1, length):
+        facts.append(agent(f"{i:x}", "fff", 10 * i, 10 * i + 9, agent=f"agent {i}"))
+        facts.append(tool(f"a{i:x}", f"{i:x}", 10 * i + 5, tool=f"transfer_to_agent_{i + 1}"))
+    (run,) = partition(facts, links(fff=""))
+    assert run.root == facts[0]
+    assert run.facts == tuple(facts)

@@ -597,3 +597,32 @@ def test_what_waits_for_a_second_verdict_keeps_the_first_one_from_becoming_final
     (closed,) = assembler.take(WINDOW + 2 * SETTLE - 1)
     assert isinstance(closed, Closed)
     assert closed.revision == 2
+
+
+def test_a_judged_run_whose_trace_fails_later_keeps_its_verdict() -> None:
+    def restore(span: Held) -> Facts:
+        raise RuntimeError(span.payload)
+
+    assembler = Assembler(restore=restore)
+    put(assembler, A, 0)
+    assembler.take(SETTLE)
+    assembler.add(LARGE, SETTLE, payload=b"large", size=5000)
+    broken = Held(compact(LARGE), b"large", 5000, SETTLE, compacted=True, late=True)
+    release, final = assembler.take(2 * SETTLE)
+    assert final == Final(run_of(A).run_id, 1)
+    assert isinstance(release, Release)
+    assert [h.payload for h in release.held] == [broken.payload]
+    assert assembler.counts == Counts(errors=1)
+
+
+def test_one_of_two_spans_with_one_id_can_be_forgotten_alone() -> None:
+    """A caller and the tool's server report one span id; only one of the two belongs to a run that is over."""
+    assembler = Assembler()
+    chain, server = wrapper("b", "", 1, kind=3), tool("b", "", 1, kind=2)
+    put(assembler, chain, 0)
+    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain, 0),)),)
+    put(assembler, server, SETTLE)
+    put(assembler, tool("b", "", 1, kind=3), SETTLE)
+    (closed,) = assembler.take(2 * SETTLE)
+    assert isinstance(closed, Closed)
+    assert [f.head.kind for f in closed.run.facts] == [2, 3]
