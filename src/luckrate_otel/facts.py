@@ -76,10 +76,15 @@ Part = Text | Call | Response
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message. role: system, user, assistant or tool."""
+    """One chat message.
+
+    role: system, user, assistant or tool; `unknown` where the telemetry does not tell: the user's, if it is the last
+    message of a run's first model call. name: the participant's, for an assistant the agent's, where told.
+    """
 
     role: str
     parts: tuple[Part, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ class Facts:
     tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
     task_input, final_output: texts an agent or wrapper span states itself.
     handoff: name of the agent that this span passes control to, where the telemetry says so itself.
+    delegate: name of the agent that does the work of this tool call (an agent as a tool without an agent span of its own).
     """
 
     role: Role
@@ -139,6 +145,7 @@ class Facts:
     finish_reasons: tuple[str, ...] = ()
     tokens: int | None = None
     handoff: str | None = None
+    delegate: str | None = None
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 

@@ -1,0 +1,73 @@
+"""A call's arguments: a mapping, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from luckrate_otel.adapters import python_repr
+from luckrate_otel.adapters.structured import is_redacted, loads
+from luckrate_otel.facts import Gap
+from luckrate_otel.telemetry import Value
+
+# Values that reached us without their names (Python *args, LangChain's single string argument) stand under this key until
+# join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
+POSITIONAL = ""
+
+Arguments = tuple[Mapping[str, Value] | None, Gap | None]
+
+
+def arguments(value: Value) -> Arguments:
+    """Arguments as the model sent them: an object, or its JSON (once or twice encoded) or Python text."""
+    if value is None:
+        return None, Gap.NOT_CAPTURED
+    if isinstance(value, Mapping):
+        return value, None
+    if not isinstance(value, str):
+        return None, Gap.NOT_CAPTURED
+    if not value.strip():
+        return {}, None  # OpenAI streams "" for a call without arguments
+    if is_redacted(value):
+        return None, Gap.REDACTED
+    return _from_text(value, 2)
+
+
+def _from_text(text: str, levels: int) -> Arguments:
+    try:
+        found: Any = loads(text)
+    except ValueError:
+        return _from_repr(text)
+    if isinstance(found, Mapping):
+        return found, None
+    if found is None:
+        return {}, None
+    if isinstance(found, str) and levels:
+        return _from_text(found, levels - 1) if found.lstrip()[:1] == "{" else (None, Gap.NOT_CAPTURED)
+    return None, Gap.NOT_CAPTURED
+
+
+def _from_repr(text: str) -> Arguments:
+    if text.lstrip()[:1] != "{":
+        return None, Gap.NOT_CAPTURED
+    try:
+        found = python_repr.read(text)
+    except ValueError:
+        return None, Gap.TRUNCATED
+    return (found, None) if isinstance(found, Mapping) else (None, Gap.TRUNCATED)
+
+
+def from_signature(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> Arguments:
+    """`{"args": [..], "kwargs": {..}}` of a decorated Python function; names: its parameters in order, if known."""
+    keywords, positional = value.get("kwargs"), value.get("args")
+    named: dict[str, Any] = dict(keywords) if isinstance(keywords, Mapping) else {}
+    if not isinstance(positional, (list, tuple)) or not positional:
+        return named, None
+    if len(names) >= len(positional):
+        return dict(zip(names, positional, strict=False)) | named, None
+    if len(positional) == 1 and isinstance(positional[0], Mapping) and not named:
+        return positional[0], None
+    return {POSITIONAL: tuple(positional), **named}, None
+
+
+def is_signature(value: Any) -> bool:
+    return isinstance(value, Mapping) and "kwargs" in value and isinstance(value.get("args", ()), (list, tuple))

@@ -1,0 +1,75 @@
+"""What every adapter says about a span in the same way: conversation, case, name of the agent, root attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.facts import Facts, Role
+from luckrate_otel.telemetry import Span, Value
+
+# In order of trust. The first is the convention's; the others are what frameworks use for the same thing.
+CONVERSATION_KEYS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "gen_ai.session.id",
+    "gcp.vertex.agent.session_id",
+    "thread_id",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.thread_id",
+    "langsmith.metadata.session_id",
+    "langsmith.metadata.thread_id",
+    "langfuse.session.id",
+    "ai.telemetry.metadata.thread_id",
+    "ai.telemetry.metadata.sessionId",
+)
+CASE_KEY = "luckrate.case"
+# LangGraph's name for a graph that was compiled without one.
+NO_NAMES = frozenset({"LangGraph", "CompiledStateGraph", "RunnableSequence"})
+_MAX_ATTRIBUTE_CHARS = 256  # what specs match on is short; content is not
+
+
+def conversation(attributes: Mapping[str, Value]) -> str | None:
+    for key in CONVERSATION_KEYS:
+        found = attributes.get(key)
+        if found is not None and isinstance(found, str) and found:
+            return found
+    return None
+
+
+def name_of(value: Value) -> str | None:
+    """An agent's name, None for a placeholder."""
+    found = text_of(value)
+    return None if found in NO_NAMES else found
+
+
+def facts(role: Role, adapter: str, span: Span, **fields: Any) -> Facts:
+    """Facts of a span with everything that does not depend on the convention."""
+    case = span.attributes.get(CASE_KEY) or span.resource.get(CASE_KEY)
+    if role is Role.AGENT or (role is Role.WRAPPER and not span.head.parent_id):  # what may become a run's root
+        fields.setdefault("attributes", matchable(span))
+    if "conversation_id" not in fields:
+        fields["conversation_id"] = conversation(span.attributes)
+    return Facts(role=role, adapter=adapter, head=span.head, case=text_of(case), **fields)
+
+
+def matchable(span: Span) -> Mapping[str, Value]:
+    """Short scalar attributes of the span and its resource: what a spec's `match:` may look at."""
+    return {
+        k: v
+        for source in (span.resource, span.attributes)
+        for k, v in source.items()
+        if isinstance(v, (bool, int, float)) or (isinstance(v, str) and len(v) <= _MAX_ATTRIBUTE_CHARS)
+    }
+
+
+def tokens(attributes: Mapping[str, Value], *pairs: tuple[str, str]) -> int | None:
+    """Input + output tokens under the first pair of keys that has any."""
+    for one, other in pairs:
+        found = [
+            v for v in (attributes.get(one), attributes.get(other)) if isinstance(v, int) and not isinstance(v, bool)
+        ]
+        if found:
+            return sum(found)
+    return None

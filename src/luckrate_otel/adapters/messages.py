@@ -1,0 +1,306 @@
+"""Chat messages of every schema in use → Message, one reader for all.
+
+OpenTelemetry (role + parts, 1.37 on; body form of 1.28–1.36), OpenAI chat and responses items, Anthropic blocks, Bedrock Converse,
+Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are skipped, never raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from luckrate_otel.adapters.arguments import arguments
+from luckrate_otel.adapters.results import outcome, returned, tells_failure
+from luckrate_otel.adapters.structured import is_redacted, structured, text_of
+from luckrate_otel.facts import Call, Message, Part, Response, Text
+from luckrate_otel.telemetry import Value
+
+ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "aimessage": "assistant",
+    "humanmessage": "user",
+    "systemmessage": "system",
+    "toolmessage": "tool",
+    "aimessagechunk": "assistant",
+    "developer": "system",
+    "function": "tool",
+    "tool-call": "assistant",
+    "tool-response": "tool",
+    "tool_response": "tool",
+}
+_LISTS = ("parts", "content", "contents")
+
+
+def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
+    """All messages of an attribute or log body; role: of a bare text. Empty for what cannot be read."""
+    found, _ = structured(value)
+    if isinstance(found, Mapping):
+        inner = found.get("messages")
+        return messages(inner, role) if isinstance(inner, (list, tuple)) else _some(message(found, role))
+    if isinstance(found, str):
+        return () if is_redacted(found) else (Message(role, (Text(found),)),)
+    if not isinstance(found, (list, tuple)):
+        return ()
+    if found and all(isinstance(m, (list, tuple)) for m in found) and not _is_pair(found[0]):
+        found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
+    if _is_parts(found):
+        return _some(Message(role, parts(found)))
+    return tuple(m for item in found if (m := message(item, role)) is not None and m.parts)
+
+
+def message(value: Any, role: str = "user") -> Message | None:
+    """One message, None if the value is none."""
+    if isinstance(value, str):
+        return Message(role, (Text(value),)) if not is_redacted(value) else None
+    if _is_pair(value):
+        return Message(_role(value[0], role), (Text(value[1]),))
+    if not isinstance(value, Mapping):
+        return None
+    inner = value.get("kwargs") if value.get("lc") else value.get("data")
+    if isinstance(inner, Mapping) and ("content" in inner or "tool_calls" in inner):
+        return message({"type": _type_of(value), **inner}, role)
+    item = _item(value)
+    if item is not None:
+        return item
+    if "message" in value and isinstance(value["message"], (Mapping, list)) and "role" not in value:
+        return _choice(value, role)
+    own = _role(value.get("role") or value.get("type"), role)
+    return Message(own, _parts_of(value, own), text_of(value.get("name")) if own == "assistant" else None)
+
+
+def parts(value: Any) -> tuple[Part, ...]:
+    """Content of a message: a text, one part, or a list of parts."""
+    if isinstance(value, str):
+        return (Text(value),) if value and not is_redacted(value) else ()
+    if isinstance(value, Mapping):
+        found = part(value)
+        return (found,) if found is not None else ()
+    if isinstance(value, (list, tuple)):
+        return tuple(p for item in value for p in parts(item))
+    return ()
+
+
+def part(value: Mapping[str, Any]) -> Part | None:
+    """One part of a message; None for media, reasoning and everything unknown."""
+    kind = value.get("type")
+    reader = _PARTS.get(kind) if isinstance(kind, str) else None
+    if reader is not None:
+        return reader(value)
+    for key, nested in _KEYED.items():
+        inner = value.get(key)
+        if isinstance(inner, Mapping):
+            return nested(inner)
+    if kind in (None, "text", "input_text", "output_text"):
+        return _text(value)
+    return None
+
+
+# ---- parts -------------------------------------------------------------------------------------
+
+
+def _text(value: Mapping[str, Any]) -> Text | None:
+    for key in ("content", "text", "value"):
+        found = value.get(key)
+        if isinstance(found, str) and found and not is_redacted(found):
+            return Text(found)
+    return None
+
+
+def call(name: Any, args: Any, call_id: Any = None) -> Call | None:
+    """A call of a tool; None without a name (a cut or streamed fragment)."""
+    if not isinstance(name, str) or not name:
+        return None
+    found, gap = arguments(args)
+    return Call(name, found, text_of(call_id), gap)
+
+
+def _tool_call(value: Mapping[str, Any]) -> Call | None:
+    function = value.get("function")
+    if isinstance(function, Mapping):
+        return call(function.get("name"), function.get("arguments"), value.get("id"))
+    name = _first(value, "name", "toolName", "tool_name")
+    args = _first(value, "arguments", "args", "input", "parameters")
+    return call(name, args, _first(value, "call_id", "id", "toolCallId", "tool_call_id", "toolUseId"))
+
+
+def _gemini_call(value: Mapping[str, Any]) -> Call | None:
+    return call(value.get("name"), value.get("args") if "args" in value else {}, value.get("id"))
+
+
+def _response(value: Mapping[str, Any]) -> Response:
+    raw = _first(value, "response", "result", "output", "content", "toolResult")
+    back = returned(raw)
+    flagged = value.get("is_error", value.get("isError"))
+    status = outcome(value.get("status"))
+    ok = (not flagged) if isinstance(flagged, bool) else status if status is not None else back.ok
+    call_id = _first(value, "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId", "id")
+    if ok is None and tells_failure(back.text):
+        ok = False
+    return Response(
+        text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name"))
+    )
+
+
+def _server_call(value: Mapping[str, Any]) -> Call | None:
+    return call(value.get("name"), value.get("server_tool_call"), value.get("id"))
+
+
+def _server_response(value: Mapping[str, Any]) -> Response:
+    return _response({"id": value.get("id"), "response": value.get("server_tool_call_response")})
+
+
+_PARTS = {
+    "tool_call": _tool_call,
+    "tool-call": _tool_call,
+    "tool_use": _tool_call,
+    "toolCall": _tool_call,
+    "function_call": _tool_call,
+    "function": _tool_call,
+    "tool_call_response": _response,
+    "tool-result": _response,
+    "tool_result": _response,
+    "tool_response": _response,
+    "function_call_output": _response,
+    "function_result": _response,
+    "server_tool_call": _server_call,
+    "server_tool_use": _tool_call,
+    "server_tool_call_response": _server_response,
+}
+_KEYED = {
+    "toolUse": _tool_call,
+    "toolResult": _response,
+    "function_call": _gemini_call,
+    "functionCall": _gemini_call,
+    "function_response": _response,
+    "functionResponse": _response,
+}
+
+
+# ---- messages ----------------------------------------------------------------------------------
+
+
+def _item(value: Mapping[str, Any]) -> Message | None:
+    """An item of OpenAI's responses API, where calls and outputs stand beside messages."""
+    kind = value.get("type")
+    if kind == "function_call":
+        found = _tool_call(value)
+        return Message("assistant", (found,) if found else ())
+    if kind == "function_call_output":
+        return Message("tool", (_response(value),))
+    return None
+
+
+def _choice(value: Mapping[str, Any], role: str) -> Message | None:
+    """`gen_ai.choice` body and OpenAI choices: the message is one level down, tool calls may stand beside it."""
+    inner = value["message"]
+    found = message(inner if isinstance(inner, Mapping) else {"content": inner}, role)
+    beside = _calls(value.get("tool_calls"))
+    own = found.parts if found else ()
+    return Message("assistant" if found is None else found.role, (*own, *beside))
+
+
+def _parts_of(value: Mapping[str, Any], role: str) -> tuple[Part, ...]:
+    calls = _calls(value.get("tool_calls")) or _calls(value.get("toolCalls"))
+    if role == "tool" and (answer := _tool_message(value)) is not None:
+        return (answer,)
+    if isinstance(old := value.get("function_call"), Mapping) and not calls:
+        calls = _calls([old])
+    for key in _LISTS:
+        content = value.get(key)
+        if isinstance(content, str) and content[:1] == "[" and key != "parts":
+            inner, _ = structured(content)
+            content = inner if _is_parts(inner) else content
+        if content:
+            found = parts(content)
+            if calls:  # LangChain keeps Anthropic's tool_use blocks beside its own tool_calls
+                found = tuple(p for p in found if not isinstance(p, Call))
+            return (*found, *calls)
+    text = _text(value)
+    return (text, *calls) if text else calls
+
+
+def _tool_message(value: Mapping[str, Any]) -> Response | None:
+    content = value.get("parts", value.get("content"))
+    if isinstance(content, (list, tuple)) and any(isinstance(p, (Response, Call)) for p in parts(content)):
+        return None
+    if "content" not in value and "parts" not in value and "output" not in value and "result" not in value:
+        return None
+    flat = {k: v for k, v in value.items() if k not in ("role", "type", "parts")}
+    return _response({"content": content, **flat})
+
+
+def _calls(value: Any) -> tuple[Call, ...]:
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(c for item in value if isinstance(item, Mapping) and (c := _tool_call(item)) is not None)
+
+
+def _role(value: Any, default: str) -> str:
+    if not isinstance(value, str):
+        return default
+    lowered = value.lower()
+    if lowered.startswith("messagerole."):
+        lowered = lowered[12:].replace("_", "-")
+    return ROLES.get(lowered, lowered if lowered in ("system", "user", "assistant", "tool") else default)
+
+
+def _type_of(value: Mapping[str, Any]) -> Any:
+    ids = value.get("id")
+    if value.get("lc") and isinstance(ids, (list, tuple)) and ids:
+        return ids[-1]
+    return value.get("type")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)  # noqa: PLR2004
+
+
+def _is_parts(value: Any) -> bool:
+    """A list of parts, not of messages: Bedrock content blocks or system instructions."""
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(v, Mapping) and "role" not in v and "lc" not in v and _looks_like_part(v) for v in value)
+    )
+
+
+def _looks_like_part(value: Mapping[str, Any]) -> bool:
+    if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
+        return False
+    return (
+        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
+    )
+
+
+def _first(value: Mapping[str, Any], *keys: str) -> Any:
+    for key in keys:
+        if value.get(key) is not None:
+            return value[key]
+    return None
+
+
+def _some(value: Message | None) -> tuple[Message, ...]:
+    return (value,) if value is not None and value.parts else ()
+
+
+# ---- looking into messages ---------------------------------------------------------------------
+
+
+def texts(value: Iterable[Message], role: str) -> tuple[str, ...]:
+    """The text of each message of this role that has one."""
+    return tuple(t for m in value if m.role == role and (t := text_in(m)))
+
+
+def text_in(value: Message) -> str:
+    return "\n".join(p.content for p in value.parts if isinstance(p, Text)).strip()
+
+
+def calls_in(value: Iterable[Message]) -> tuple[Call, ...]:
+    return tuple(p for m in value for p in m.parts if isinstance(p, Call))
+
+
+def instructions(value: Value) -> tuple[str, ...]:
+    """`gen_ai.system_instructions`: parts, or (OpenLLMetry's create_agent) a plain text."""
+    return tuple(t for m in messages(value, "system") if (t := text_in(m)))

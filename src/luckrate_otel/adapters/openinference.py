@@ -1,0 +1,301 @@
+"""OpenInference (`openinference.span.kind`): LangChain, CrewAI, OpenAI Agents SDK, smolagents and every other of its emitters.
+
+openinference-semantic-conventions 0.1.x. Messages are flattened into indexed attributes, arguments and results are
+`input.value` and `output.value`, whose meaning depends on the kind of span.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+
+from luckrate_otel.adapters import langgraph
+from luckrate_otel.adapters.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
+from luckrate_otel.adapters.base import facts, name_of, tokens
+from luckrate_otel.adapters.definitions import definitions
+from luckrate_otel.adapters.failure import failure, first_line
+from luckrate_otel.adapters.messages import message, messages, text_in, texts
+from luckrate_otel.adapters.results import returned, tells_failure
+from luckrate_otel.adapters.structured import is_redacted, mapping, structured, text_of
+from luckrate_otel.facts import Call, Facts, Gap, Message, Role, ToolDefinition
+from luckrate_otel.telemetry import Span, Status, Value
+
+NAME = "openinference"
+
+KIND = "openinference.span.kind"
+INPUT, OUTPUT, METADATA = "input.value", "output.value", "metadata"
+TOOL_NAME, TOOL_PARAMETERS, TOOL_ID = "tool.name", "tool.parameters", "tool.id"
+AGENT_NAME, NODE = "agent.name", "graph.node.id"
+AGENT_ROLE = "tool.agent_role"  # CrewAI's event listener
+# smolagents ends its loop with a tool span, and a message, of this name: the answer, not a call.
+FINAL_ANSWER = "final_answer"
+
+_MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
+_HANDOFF = re.compile(r"handoff to (.+)")
+_ROLE_OF = {"TOOL": Role.TOOL, "LLM": Role.MODEL, "AGENT": Role.AGENT, "CHAIN": Role.WRAPPER}
+_RUN_SUFFIXES = (".run", ".stream", ".arun")
+
+
+def read(span: Span) -> Facts | None:
+    """Facts of an OpenInference span; None for retrievers, embeddings, guardrails and spans without a kind."""
+    kind = span.attributes.get(KIND)
+    role = _ROLE_OF.get(kind.upper()) if isinstance(kind, str) else None
+    if role is Role.TOOL:
+        return _tool(span)
+    if role is Role.MODEL:
+        return _model(span)
+    return _container(span, role) if role else None
+
+
+# ---- tools -------------------------------------------------------------------------------------
+
+
+def _tool(span: Span) -> Facts | None:
+    attributes = span.attributes
+    name = text_of(attributes.get(TOOL_NAME))
+    handoff = _HANDOFF.fullmatch(span.head.name)
+    if name is None and handoff:
+        return _handoff(span, handoff[1])
+    tool = name or _without_suffix(span.head.name)
+    args, args_gap = _arguments(span)
+    if tool == FINAL_ANSWER and "smolagents" in span.head.scope:
+        return facts(Role.WRAPPER, NAME, span, final_output=_answer(args))
+    back = returned(attributes.get(OUTPUT))
+    ok, error = failure(span)
+    if ok and back.text is None and span.head.status is Status.UNSET and "crewai" in span.head.scope:
+        ok, error = None, "no_return"  # a wrapped method left by KeyboardInterrupt: only then is no status set
+    if ok and (back.ok is False or (back.ok is None and tells_failure(back.text))):
+        ok, error = False, first_line(back.text) or "error"
+    metadata = mapping(attributes.get(METADATA)) if METADATA in attributes else {}
+    return facts(
+        Role.TOOL,
+        NAME,
+        span,
+        agent=langgraph.agent_of(metadata) or name_of(attributes.get(AGENT_ROLE)),
+        delegate=_coworker(tool, args),
+        tool=tool,
+        call_id=text_of(attributes.get(TOOL_ID)) or text_of(attributes.get("tool_call.id")) or back.call_id,
+        args=args,
+        args_gap=args_gap,
+        result=back.text if ok is not None else None,
+        result_gap=back.gap,
+        ok=ok,
+        error=error,
+    )
+
+
+def _handoff(span: Span, target: str) -> Facts:
+    """OpenAI Agents SDK: a handoff is a TOOL span without a tool; the call itself is in the model's output."""
+    return facts(Role.WRAPPER, NAME, span, handoff=target)
+
+
+def _arguments(span: Span) -> Arguments:
+    value = span.attributes.get(INPUT)
+    if value is None:
+        has_none = span.attributes.get(OUTPUT) is not None or span.head.status is not Status.UNSET
+        # LangChain leaves the attribute out for a call without arguments; with input hidden it says __REDACTED__.
+        return ({}, None) if has_none and "langchain" in span.head.scope else (None, Gap.NOT_CAPTURED)
+    if is_redacted(value):
+        return None, Gap.REDACTED
+    bare = isinstance(value, str) and span.attributes.get("input.mime_type") != "application/json"
+    if bare and value[:1] != "{":
+        # LangChain, one string argument: the bare value, not to be parsed ("88213" would become a number).
+        return {POSITIONAL: (value,)}, None
+    found, gap = arguments(value)
+    if found is not None and is_signature(found):
+        return from_signature(found, _parameter_names(span))
+    return found, gap
+
+
+def _parameter_names(span: Span) -> tuple[str, ...]:
+    schema = mapping(span.attributes.get(TOOL_PARAMETERS))
+    inner = schema.get("properties")
+    return tuple(str(k) for k in (inner if isinstance(inner, Mapping) else schema))
+
+
+def _answer(args: Mapping[str, Value] | None) -> str | None:
+    values = list((args or {}).values())
+    first = values[0][0] if values and isinstance(values[0], tuple) and values[0] else values[0] if values else None
+    return first if isinstance(first, str) else None
+
+
+def _coworker(tool: str, args: Mapping[str, Value] | None) -> str | None:
+    """CrewAI delegates through a tool; without the event listener the delegated agent has no span of its own."""
+    if args and tool.lower().replace(" ", "_") in ("delegate_work_to_coworker", "ask_question_to_coworker"):
+        return text_of(args.get("coworker"))
+    return None
+
+
+def _without_suffix(name: str) -> str:
+    return next((name[: -len(s)] for s in _RUN_SUFFIXES if name.endswith(s) and len(name) > len(s)), name)
+
+
+# ---- models ------------------------------------------------------------------------------------
+
+
+def _model(span: Span) -> Facts:
+    attributes = span.attributes
+    inputs, outputs = _flattened(attributes)
+    if not inputs:
+        inputs = messages(attributes.get(INPUT)) if isinstance(attributes.get(INPUT), str) else ()
+    if not outputs:
+        outputs = _outputs_of_value(attributes.get(OUTPUT))
+    metadata = mapping(attributes.get(METADATA)) if METADATA in attributes else {}
+    finish = text_of(attributes.get("llm.finish_reason"))
+    return facts(
+        Role.MODEL,
+        NAME,
+        span,
+        agent=langgraph.agent_of(metadata),
+        inputs=tuple(m for m in inputs if m.role != "system"),
+        outputs=tuple(_without_answer(outputs)),
+        system=texts(inputs, "system"),
+        definitions=_definitions(attributes),
+        finish_reasons=(finish,) if finish else (),
+        tokens=tokens(attributes, ("llm.token_count.prompt", "llm.token_count.completion")),
+    )
+
+
+def _without_answer(outputs: Iterable[Message]) -> Iterable[Message]:
+    for found in outputs:
+        kept = tuple(p for p in found.parts if not (isinstance(p, Call) and p.tool == FINAL_ANSWER))
+        if kept:
+            yield Message(found.role, kept)
+
+
+def _outputs_of_value(value: Value) -> tuple[Message, ...]:
+    """The raw answer, used where no flattened messages are: CrewAI's event listener puts OpenAI tool calls there."""
+    found, _ = structured(value)
+    if isinstance(found, (list, tuple)) and found and all(isinstance(v, Mapping) and "function" in v for v in found):
+        one = message({"role": "assistant", "tool_calls": found}, "assistant")
+        return (one,) if one else ()
+    if isinstance(found, str) and found:
+        return messages(found, "assistant")
+    if isinstance(found, Mapping) and isinstance(found.get("choices"), (list, tuple)):
+        return messages(found["choices"], "assistant")
+    if isinstance(found, Mapping) and ("role" in found or "content" in found):
+        return messages(found, "assistant")
+    return ()
+
+
+def _flattened(attributes: Mapping[str, Value]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """`llm.input_messages.N.message.…` and outputs, gathered in one pass over the attributes."""
+    gathered: dict[str, dict[int, dict[str, Value]]] = {"input": {}, "output": {}}
+    for key, value in attributes.items():
+        if key.startswith("llm.") and (found := _MESSAGE.fullmatch(key)):
+            gathered[found[1]].setdefault(int(found[2][:6]), {})[found[3]] = value
+    return (
+        tuple(_unflatten(gathered["input"][n], "user") for n in sorted(gathered["input"])),
+        tuple(_unflatten(gathered["output"][n], "assistant") for n in sorted(gathered["output"])),
+    )
+
+
+def _unflatten(fields: Mapping[str, Value], role: str) -> Message:
+    calls: dict[str, dict[str, Value]] = {}
+    contents = []
+    for key, value in fields.items():
+        head, _, rest = key.partition(".")
+        if head == "tool_calls":
+            at, _, name = rest.partition(".")
+            calls.setdefault(at, {})[name.removeprefix("tool_call.")] = value
+        elif head == "contents" and key.endswith("message_content.text"):
+            contents.append(value)
+    found = message(
+        {
+            "role": fields.get("role", role),
+            "content": fields.get("content") if fields.get("content") is not None else "\n".join(map(str, contents)),
+            "tool_calls": [_unquoted(calls[at]) for at in sorted(calls, key=lambda a: (len(a), a))],
+            "tool_call_id": fields.get("tool_call_id"),
+            "name": fields.get("name"),
+        },
+        role,
+    )
+    return found or Message(role, ())
+
+
+def _unquoted(call: Mapping[str, Value]) -> dict[str, Value]:
+    name = call.get("function.name")
+    # CrewAI's event listener writes repr(name): 'lookup_order' with its quotes.
+    name = name[1:-1] if isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == "'" else name  # noqa: PLR2004
+    return {"id": call.get("id"), "name": name, "arguments": call.get("function.arguments")}
+
+
+def _definitions(attributes: Mapping[str, Value]) -> tuple[ToolDefinition, ...]:
+    if "llm.tools" in attributes:
+        return definitions(attributes["llm.tools"])
+    found: list[ToolDefinition] = []
+    while (schema := attributes.get(f"llm.tools.{len(found)}.tool.json_schema")) is not None:
+        one = definitions(schema)
+        if not one:
+            break
+        found += one[:1]
+    return tuple(found)
+
+
+# ---- agents and chains -------------------------------------------------------------------------
+
+
+def _container(span: Span, role: Role) -> Facts:
+    attributes = span.attributes
+    metadata = mapping(attributes.get(METADATA)) if METADATA in attributes else {}
+    name = _agent_name(span, role)
+    if "langchain" in span.head.scope:
+        # create_react_agent's `agent` node says AGENT, create_agent's graph says CHAIN: only the metadata is right.
+        graph = langgraph.is_graph(metadata, span.head.name) if metadata else role is Role.AGENT
+        role = Role.AGENT if graph else Role.WRAPPER
+        name = name_of(span.head.name) if graph else None
+    elif role is Role.AGENT and name is None:
+        role = Role.WRAPPER  # OpenAI Agents SDK: the trace itself, no agent
+    task, final = _task(attributes.get(INPUT)), _final(attributes.get(OUTPUT))
+    node = "langgraph_node" in metadata and role is Role.WRAPPER
+    return facts(
+        role,
+        NAME,
+        span,
+        agent=name,
+        task_input=None if node else task,
+        final_output=None if node or span.head.status is Status.ERROR else final,
+    )
+
+
+def _agent_name(span: Span, role: Role) -> str | None:
+    attributes = span.attributes
+    found = name_of(attributes.get(AGENT_NAME)) or name_of(attributes.get(NODE))
+    if found is None and role is Role.AGENT and "openai_agents" not in span.head.scope:
+        found = name_of(_without_suffix(span.head.name))
+    return found if role is Role.AGENT else None
+
+
+def _task(value: Value) -> str | None:
+    """What a chain or agent was asked: its last user message, or the one text among its inputs."""
+    found, _ = structured(value)
+    if isinstance(found, str):
+        return found if found and not is_redacted(found) else None
+    if not isinstance(found, Mapping):
+        return None
+    if isinstance(found.get("messages"), (list, tuple, str)):
+        asked = texts(messages(found["messages"]), "user")
+        return asked[-1] if asked else None
+    for key in ("task", "request", "input", "query", "question", "user_input", "prompt", "message"):
+        if isinstance(found.get(key), str):
+            return str(found[key])
+    only = [v for v in found.values() if isinstance(v, str)]
+    return only[0] if len(only) == 1 and len(found) == 1 else None
+
+
+def _final(value: Value) -> str | None:
+    """What a chain or agent answered: its last message that is not a tool's, or the one text of its output."""
+    found, _ = structured(value)
+    if isinstance(found, str):
+        return found if found and not is_redacted(found) else None
+    if not isinstance(found, Mapping):
+        return None
+    if isinstance(found.get("messages"), (list, tuple)):
+        told = [m for m in messages(found["messages"], "assistant") if m.role != "tool"]
+        last = told[-1] if told else None
+        return text_in(last) or None if last is not None and last.role == "assistant" else None
+    for key in ("raw", "output", "answer", "response", "result", "content", "text"):
+        if isinstance(found.get(key), str):
+            return str(found[key])
+    return None

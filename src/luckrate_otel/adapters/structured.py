@@ -1,0 +1,107 @@
+"""JSON or structured: the same content arrives as a JSON string on spans and as nested values on log records.
+
+Python SDKs before 1.45 can only put strings on a span, so most instrumentations dump JSON; size limits (SDK, Tempo) then
+cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from luckrate_otel.facts import Gap
+from luckrate_otel.telemetry import Value
+
+# What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking processors.
+REDACTED = frozenset(
+    {"__redacted__", "[redacted]", "<redacted>", "redacted", "<elided>", "***", "[masked]", "<masked>"}
+)
+
+
+def _constant(name: str) -> str:
+    # NaN and Infinity are no JSON; as text they survive a round trip through every strict parser.
+    return name
+
+
+_DECODE = json.JSONDecoder(parse_constant=_constant, strict=False).decode
+
+
+def loads(text: str) -> Any:
+    """Parse JSON. Raises ValueError for anything else, too deep nesting included."""
+    try:
+        return _DECODE(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def dumps(value: Value) -> str:
+    """JSON text of a decoded value; bytes become hex, tuples arrays, anything else its text."""
+    try:
+        return json.dumps(plain(value), ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def plain(value: Value, depth: int = 64) -> Any:
+    """The value made of dicts, lists and scalars only."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v, depth - 1) for k, v in value.items()} if depth else None
+    if isinstance(value, (list, tuple)):
+        return [plain(v, depth - 1) for v in value] if depth else None
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+def is_redacted(value: Value) -> bool:
+    return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED  # noqa: PLR2004
+
+
+def structured(value: Value) -> tuple[Any, Gap | None]:
+    """Content of an attribute: its parsed JSON, or the structured value itself, or the text as it is.
+
+    A text that begins as a JSON object or array but is none was cut: (None, truncated).
+    """
+    if value is None:
+        return None, Gap.NOT_CAPTURED
+    if not isinstance(value, str):
+        return value, None
+    if is_redacted(value):
+        return None, Gap.REDACTED
+    start = value[:1] if value[:1] not in " \n\r\t" else value.lstrip()[:1]
+    if start not in ("{", "[", '"') or not start:
+        return value, None
+    try:
+        return loads(value), None
+    except ValueError:
+        return (value, None) if start == '"' else (None, Gap.TRUNCATED)
+
+
+def mapping(value: Value) -> Mapping[str, Any]:
+    """The content as a mapping, empty if it is none."""
+    found, _ = structured(value)
+    return found if isinstance(found, Mapping) else {}
+
+
+def sequence(value: Value) -> list[Any] | tuple[Any, ...]:
+    """The content as a list, empty if it is none."""
+    found, _ = structured(value)
+    return found if isinstance(found, (list, tuple)) else ()
+
+
+def text_of(value: Value) -> str | None:
+    """A non-empty text, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def dig(value: Any, *path: str | int) -> Any:
+    """value[path[0]][path[1]]…, None where it does not exist."""
+    for key in path:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, (list, tuple)) and isinstance(key, int) and -len(value) <= key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value

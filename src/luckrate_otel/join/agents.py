@@ -1,0 +1,121 @@
+"""Which agent issued a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from luckrate_otel.facts import Facts, Role
+from luckrate_otel.join.executions import Execution, canonical
+from luckrate_otel.join.issues import Issue
+from luckrate_otel.join.tree import Tree
+
+MAIN = "main"
+
+
+class Agents:
+    """Answers for the spans of one run."""
+
+    def __init__(self, facts: tuple[Facts, ...], tree: Tree) -> None:
+        self._tree = tree
+        # Agents that stand beside their tools instead of above them (n8n), per parent.
+        self._beside: dict[str, list[Facts]] = {}
+        self._agreed: dict[str, set[str]] = {}
+        self._workflow = next((f.agent for f in facts if f.role is Role.WRAPPER and f.agent), None)
+        for fact in facts:
+            if not fact.log and (fact.role is Role.AGENT or fact.delegate):
+                self._beside.setdefault(fact.head.parent_id, []).append(fact)
+            if fact.agent and fact.role in (Role.TOOL, Role.MODEL):
+                for ancestor in tree.ids_above(fact.head.span_id):
+                    self._agreed.setdefault(ancestor, set()).add(fact.agent)
+
+    def of(self, execution: Execution | None, issue: Issue | None) -> str:
+        """The name, `main` where nothing tells.
+
+        What the span says itself, then the nearest agent above it (or above a second span of the same call), then the model
+        call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's name.
+        """
+        if execution is not None and execution.fact.agent:
+            return execution.fact.agent
+        ids = execution.spans if execution else ()
+        found = next((name for span_id in ids if (name := self._above(span_id))), None)
+        if found is None and issue is not None:
+            found = issue.named or issue.source.agent or self._above(issue.source.head.span_id)
+        if found is None and execution is not None:
+            found = self._at_work(execution)
+        if found is None:
+            origin = execution.fact if execution else issue.source if issue else None
+            found = self._neighbours(origin) if origin else None
+        return found or self._of_workflow(ids, issue) or MAIN
+
+    def _above(self, span_id: str) -> str | None:
+        nameless = False
+        for fact in self._tree.above(span_id):
+            if fact.role is Role.TOOL:
+                if fact.delegate:
+                    return fact.delegate
+                if nameless:  # a sub-agent without a name: the agent that called it did not issue its calls
+                    return None
+            if fact.role is Role.AGENT:
+                if fact.agent:
+                    return fact.agent
+                nameless = True
+        return None
+
+    def _at_work(self, execution: Execution) -> str | None:
+        """The innermost agent among the siblings whose time the call falls into."""
+        around = [
+            f
+            for f in self._beside.get(execution.fact.head.parent_id, ())
+            if f.head.span_id not in execution.spans
+            and f.head.start_ns <= execution.start_ns
+            and execution.end_ns <= f.head.end_ns
+        ]
+        if not around:
+            return None
+        inner = min(around, key=lambda f: (f.head.end_ns - f.head.start_ns, f.head.span_id))
+        return inner.delegate if inner.role is Role.TOOL else inner.agent
+
+    def _neighbours(self, fact: Facts) -> str | None:
+        """The one agent that every call under the nearest common ancestor, seen or not, says it belongs to."""
+        for ancestor in self._tree.ids_above(fact.head.span_id):
+            names = self._agreed.get(ancestor, set())
+            if names:
+                return next(iter(names)) if len(names) == 1 else None
+        return None
+
+    def _of_workflow(self, ids: tuple[str, ...], issue: Issue | None) -> str | None:
+        spans = ids or ((issue.source.head.span_id,) if issue else ())
+        for span_id in spans:
+            for fact in self._tree.above(span_id):
+                if fact.role is Role.AGENT:
+                    return None
+                if fact.role is Role.WRAPPER and fact.agent:
+                    return fact.agent
+        return None
+
+
+def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree) -> Facts | None:
+    """The agent that a call without a tool span started (smolagents' managed agents): same name, first to start after it."""
+    name = canonical(issue.call.tool)
+    for fact in facts:
+        if fact.role is Role.AGENT and not fact.log and fact.agent and canonical(fact.agent) == name:
+            later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
+            if (
+                later
+                and fact.head.span_id != issue.scope[0]
+                and fact.head.span_id not in tree.ids_above(issue.source.head.span_id)
+            ):
+                return fact
+    return None
+
+
+def handoff_span(issue: Issue, facts: Iterable[Facts], taken: set[str]) -> Facts | None:
+    """The span of a handoff that the model asked for by a tool call: it names the target, not the tool."""
+    name = canonical(issue.call.tool)
+    if "transfer" not in name and "handoff" not in name:
+        return None
+    for fact in facts:
+        if fact.handoff and fact.head.span_id not in taken and fact.head.start_ns >= issue.start_ns:
+            if canonical(fact.handoff) in name:
+                return fact
+    return None

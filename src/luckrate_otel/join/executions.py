@@ -1,0 +1,147 @@
+"""Tool spans → executions: each call once, however many spans show it.
+
+The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP client,
+transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.facts import Facts, Role
+from luckrate_otel.join.tree import Tree
+
+# By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks' reading order.
+SLACK_NS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all of them."""
+
+    fact: Facts
+    spans: tuple[str, ...]
+    scopes: frozenset[str]
+
+    @property
+    def start_ns(self) -> int:
+        return self.fact.head.start_ns
+
+    @property
+    def end_ns(self) -> int:
+        return self.fact.head.end_ns
+
+
+def canonical(tool: str) -> str:
+    """A tool's name without the spelling that models do not see: `Delegate work to coworker` → `delegate_work_to_coworker`."""
+    return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
+
+
+def executions(facts: Iterable[Facts], tree: Tree) -> tuple[Execution, ...]:
+    """Every call that has a span, by start."""
+    groups: dict[str, list[Facts]] = {}
+    for fact in facts:
+        if fact.role is Role.TOOL:
+            outer = _outermost(fact, tree)
+            groups.setdefault(outer.head.span_id, []).append(fact)
+    nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
+    return tuple(sorted(_without_twins(nested, tree), key=lambda e: (e.start_ns, e.end_ns, e.spans)))
+
+
+def _outer_first(fact: Facts) -> tuple[int, int, str]:
+    return fact.head.start_ns, -fact.head.end_ns, fact.head.span_id
+
+
+def _outermost(fact: Facts, tree: Tree) -> Facts:
+    """The topmost span of the same call: tool spans of one name with no agent or model between them."""
+    found = fact
+    for above in tree.above(fact.head.span_id):
+        if above.role in (Role.AGENT, Role.MODEL):
+            break
+        if above.role is Role.TOOL:
+            if not _same_call(found, above):
+                break
+            found = above
+    return found
+
+
+def _same_call(one: Facts, other: Facts) -> bool:
+    if canonical(one.tool or "") != canonical(other.tool or ""):
+        return False
+    if one.call_id and other.call_id and one.call_id != other.call_id and one.head.scope == other.head.scope:
+        return False
+    return agree(one, other)
+
+
+def agree(one: Facts, other: Facts) -> bool:
+    """Arguments are equal as far as both tell them."""
+    if one.args is None or other.args is None or one.args == other.args:
+        return True
+    return POSITIONAL in one.args or POSITIONAL in other.args
+
+
+def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
+    """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one enclosing the other."""
+    ordered = sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans))
+    kept: list[Execution] = []
+    open_: list[Execution] = []
+    for execution in ordered:
+        open_ = [e for e in open_ if e.end_ns + SLACK_NS >= execution.start_ns]
+        twin = next((e for e in sorted(open_, key=lambda e: -e.start_ns) if _are_twins(e, execution, tree)), None)
+        if twin is None:
+            kept.append(execution)
+            open_.append(execution)
+        else:
+            # The pair stays open for a third instrumentation, but takes no second span of a scope it has: that is a real repeat.
+            both = _merged([twin.fact, execution.fact])
+            merged = replace(both, spans=(*twin.spans, *execution.spans), scopes=twin.scopes | execution.scopes)
+            kept[kept.index(twin)] = merged
+            open_[open_.index(twin)] = merged
+    return kept
+
+
+def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
+    a, b = one.fact, other.fact
+    if a.head.span_id in tree.ids_above(b.head.span_id) or b.head.span_id in tree.ids_above(a.head.span_id):
+        return False  # nested with an agent or model between them: a sub-agent's call of the same tool
+    if one.scopes & other.scopes or a.head.trace_id != b.head.trace_id or not _same_call(a, b):
+        return False
+    inside = one.start_ns - SLACK_NS <= other.start_ns and other.end_ns <= one.end_ns + SLACK_NS
+    around = other.start_ns - SLACK_NS <= one.start_ns and one.end_ns <= other.end_ns + SLACK_NS
+    return inside or around
+
+
+def _merged(spans: list[Facts]) -> Execution:
+    """The outermost span, completed by the others; a failure of any of them is the call's failure."""
+    first, ids = spans[0], tuple(f.head.span_id for f in spans)
+    scopes = frozenset(f.head.scope for f in spans)
+    if len(spans) == 1:
+        return Execution(first, ids, scopes)
+    failed = next((f for f in reversed(spans) if f.ok is False), None)
+    named = next((f for f in spans if f.args is not None and POSITIONAL not in f.args), None)
+    args = named or next((f for f in spans if f.args is not None), first)
+    result = next((f for f in spans if f.result is not None), first)
+    unknown = all(f.ok is None for f in spans)
+    fact = replace(
+        first,
+        agent=next((f.agent for f in spans if f.agent), None),
+        delegate=next((f.delegate for f in spans if f.delegate), None),
+        call_id=next((f.call_id for f in spans if f.call_id), None),
+        args=args.args,
+        args_gap=args.args_gap,
+        result=result.result,
+        result_gap=result.result_gap,
+        ok=False if failed else None if unknown else True,
+        error=_error(spans, failed) if failed else first.error if unknown else None,
+    )
+    return Execution(fact, ids, scopes)
+
+
+def _error(spans: list[Facts], failed: Facts) -> str | None:
+    """The outermost span's own words; an inner span's `tool_error` says less than the text the agent was given."""
+    told = [f.error for f in spans if f.ok is False and f.error and f.error != "tool_error"]
+    text = next((f.result for f in spans if f.result), None)
+    return told[0] if told else text or failed.error

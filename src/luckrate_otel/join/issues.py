@@ -1,0 +1,292 @@
+"""Model calls → the tool calls that they asked for, with the answer that a later model call got to see.
+
+The model's own words give what a tool span may lack: call id, argument names, the moment and order of issue, and calls that
+never became a span. Later inputs repeat them; each counts once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from luckrate_otel.adapters.structured import dumps
+from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text
+from luckrate_otel.join.executions import canonical
+from luckrate_otel.join.tree import Tree
+
+Scope = tuple[str, str]
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a model, however many spans show it. fact: what they say together; ids: all their spans."""
+
+    fact: Facts
+    scope: Scope
+    outermost: bool
+    ids: tuple[str, ...] = ()
+
+    @property
+    def start_ns(self) -> int:
+        return self.fact.head.start_ns
+
+    @property
+    def end_ns(self) -> int:
+        return self.fact.head.end_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A tool call that a model asked for.
+
+    source: the span that shows it; by a model, or (container) only listed by the agent or crew as a whole.
+    position: its place within the turn. answer: what later input shows. last: no later call of the same conversation was seen.
+    """
+
+    call: Call
+    source: Facts
+    scope: Scope
+    position: int
+    start_ns: int
+    end_ns: int
+    container: bool = False
+    named: str | None = None
+    answer: Response | None = None
+    last: bool = True
+    shown: bool = True
+
+
+def key_of(call: Call) -> Key:
+    return canonical(call.tool), call.call_id or dumps(call.args)
+
+
+# ---- model calls -------------------------------------------------------------------------------
+
+
+def model_calls(facts: Iterable[Facts], tree: Tree) -> tuple[ModelCall, ...]:
+    """Model calls by start. A model span inside another is the same call (ADK's call_llm, two instrumentations at once)."""
+    groups: dict[str, list[Facts]] = {}
+    for fact in facts:
+        if fact.role is Role.MODEL:
+            groups.setdefault(_outermost(fact, tree), []).append(fact)
+    found = [_model_call(group, tree) for group in groups.values()]
+    return tuple(sorted(found, key=lambda m: (m.start_ns, m.end_ns, m.ids)))
+
+
+def _outermost(fact: Facts, tree: Tree) -> str:
+    top = fact.head.span_id or f"{fact.head.start_ns}{fact.head.name}"
+    for above in tree.above(fact.head.span_id):
+        if above.role in (Role.AGENT, Role.TOOL):
+            break
+        if above.role is Role.MODEL:
+            top = above.head.span_id
+    return top
+
+
+def _model_call(group: list[Facts], tree: Tree) -> ModelCall:
+    ordered = sorted(group, key=lambda f: (f.head.start_ns, -f.head.end_ns, f.head.span_id))
+    first = ordered[0]
+    if len(ordered) > 1:
+        first = replace(
+            first,
+            agent=next((f.agent for f in ordered if f.agent), None),
+            inputs=max((f.inputs for f in ordered), key=len),
+            outputs=max((f.outputs for f in ordered), key=_weight),
+            system=next((f.system for f in ordered if f.system), ()),
+            definitions=next((f.definitions for f in ordered if f.definitions), ()),
+            finish_reasons=next((f.finish_reasons for f in reversed(ordered) if f.finish_reasons), ()),
+            tokens=next((f.tokens for f in ordered if f.tokens is not None), None),
+        )
+    return ModelCall(
+        first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered)
+    )
+
+
+def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
+    parts = [p for m in messages for p in m.parts]
+    return sum(isinstance(p, Call) for p in parts), len(parts)
+
+
+# ---- issues ------------------------------------------------------------------------------------
+
+
+def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool) -> tuple[Issue, ...]:
+    """Every tool call that was asked for in this run, answered where an answer is shown.
+
+    whole: nothing but messages tells of calls in this run, so what a first input already holds of the present turn counts too.
+    """
+    found: list[Issue] = []
+    for model in models:
+        known = [i for i in found if i.end_ns > model.start_ns and i.source.head.scope != model.fact.head.scope]
+        found += _asked(model, Counter(key_of(i.call) for i in known))
+    found += _only_in_inputs(models, found, whole=whole)
+    found += _only_in_containers(facts, found)
+    return _answered(tuple(found), models)
+
+
+def _asked(model: ModelCall, twins: Counter[Key]) -> list[Issue]:
+    """The calls of a model's output, less those that a second instrumentation of the same model call has shown."""
+    found = []
+    calls = [p for m in model.fact.outputs for p in m.parts if isinstance(p, Call)]
+    for position, call in enumerate(calls):
+        key = key_of(call)
+        if twins[key]:
+            twins[key] -= 1
+            continue
+        found.append(Issue(call, model.fact, model.scope, position, model.start_ns, model.end_ns))
+    return found
+
+
+def _only_in_inputs(models: tuple[ModelCall, ...], known: list[Issue], *, whole: bool) -> list[Issue]:
+    """Calls seen only in the history of a later call: the output that asked for them was not captured."""
+    counts = Counter(key_of(i.call) for i in known)
+    earlier: dict[Scope, ModelCall] = {}
+    old: Counter[Key] = Counter()
+    found: list[Issue] = []
+    for model in models:
+        before = earlier.get(model.scope)
+        listed = Counter[Key]()
+        past, present = split_history(model.fact.inputs)
+        calls = [p for m in model.fact.inputs for p in m.parts if isinstance(p, Call)]
+        if before is None:
+            # What a conversation starts with happened before this run.
+            started_with = past if whole else model.fact.inputs
+            old |= Counter(key_of(p) for m in started_with for p in m.parts if isinstance(p, Call)) - counts
+            calls = [p for m in present for p in m.parts if isinstance(p, Call)] if whole else []
+        for position, call in enumerate(calls):
+            key = key_of(call)
+            listed[key] += 1
+            if listed[key] <= counts[key] + old[key] or (before is None and listed[key] <= counts[key]):
+                continue
+            counts[key] += 1
+            start, end = (before.start_ns, before.end_ns) if before else (model.start_ns, model.start_ns)
+            source = before.fact if before else model.fact
+            found.append(Issue(call, source, model.scope, position, start, end))
+        earlier[model.scope] = model
+    return found
+
+
+def split_history(inputs: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Input of a model call, cut where the present turn begins: at the last block of user messages with a text."""
+    at = len(inputs)
+    while at > 0 and not _is_users(inputs[at - 1]):
+        at -= 1
+    while at > 0 and _is_users(inputs[at - 1]):
+        at -= 1
+    return inputs[:at], inputs[at:]
+
+
+def _is_users(message: Message) -> bool:
+    return message.role in ("user", "unknown") and any(isinstance(p, Text) for p in message.parts)
+
+
+def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issue]:
+    """Calls listed only by an agent, workflow or crew span as a whole."""
+    counts = Counter(key_of(i.call) for i in known)
+    found: list[Issue] = []
+    for fact in facts:
+        if fact.role not in (Role.AGENT, Role.WRAPPER):
+            continue
+        listed = Counter[Key]()
+        answers = _pairs(fact.outputs)
+        position = 0
+        for message in fact.outputs:
+            for call in (p for p in message.parts if isinstance(p, Call)):
+                key = key_of(call)
+                listed[key] += 1
+                position += 1
+                if listed[key] <= counts[key]:
+                    continue
+                answer = _nth(answers, key, listed[key] - 1)
+                scope = (fact.head.span_id, "")
+                start = fact.head.start_ns
+                found.append(Issue(call, fact, scope, position, start, start, True, message.name, answer))
+        for key, n in listed.items():
+            counts[key] = max(counts[key], n)
+    return found
+
+
+# ---- answers -----------------------------------------------------------------------------------
+
+Answers = Mapping[Key, list[Response | None]]
+
+
+def _pairs(messages: Iterable[Message]) -> Answers:
+    """Per call its answer, in order; by id, else (Gemini) by name, else by order. None: not answered there."""
+    found: dict[Key, list[Response | None]] = {}
+    waiting: list[tuple[Call, Key, int]] = []
+    for part in (p for m in messages for p in m.parts):
+        if isinstance(part, Call):
+            row = found.setdefault(key_of(part), [])
+            row.append(None)
+            waiting.append((part, key_of(part), len(row) - 1))
+        elif isinstance(part, Response) and waiting:
+            at = _asked_by(part, waiting)
+            if at is not None:
+                _, key, n = waiting.pop(at)
+                found[key][n] = part
+    return found
+
+
+def _asked_by(response: Response, waiting: list[tuple[Call, Key, int]]) -> int | None:
+    if response.call_id:
+        by_id = [i for i, (call, _, _) in enumerate(waiting) if call.call_id == response.call_id]
+        if by_id:
+            return by_id[-1]
+        if all(call.call_id for call, _, _ in waiting):
+            return None
+    if response.tool:
+        by_name = [i for i, (call, _, _) in enumerate(waiting) if canonical(call.tool) == canonical(response.tool)]
+        return by_name[0] if by_name else None
+    return next((i for i, (call, _, _) in enumerate(waiting) if not call.call_id or not response.call_id), None)
+
+
+def _nth(answers: Answers, key: Key, n: int) -> Response | None:
+    row = answers.get(key, [])
+    return row[n] if n < len(row) else None
+
+
+def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[Issue, ...]:
+    """Give each call the first answer that a later input shows, of its own conversation if it has one."""
+    pairs = [(model, _pairs(model.fact.inputs), _loose(model.fact.inputs)) for model in models]
+    first: dict[Scope, Counter[Key]] = {}
+    for model, answers, _ in pairs:
+        first.setdefault(model.scope, Counter({k: len(v) for k, v in answers.items()}))
+    seen: Counter[tuple[Scope, Key]] = Counter()
+    done = []
+    for issue in found:
+        if issue.answer is not None or issue.container:
+            done.append(replace(issue, last=issue.answer is None))
+            continue
+        key = key_of(issue.call)
+        n = first.get(issue.scope, Counter())[key] + seen[issue.scope, key]
+        if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
+            n = seen[issue.scope, key]
+        seen[issue.scope, key] += 1
+        later = [p for p in pairs if p[0].start_ns >= issue.start_ns and issue.source.head.span_id not in p[0].ids]
+        own = [p for p in later if p[0].scope == issue.scope]
+        answer = _first_answer(own, issue, key, n) or _first_answer(
+            [p for p in later if p[0].scope != issue.scope], issue, key, 0
+        )
+        if answer is None and issue.end_ns <= issue.start_ns:
+            answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
+        done.append(replace(issue, answer=answer, last=not own, shown=any(p[0].fact.inputs for p in own)))
+    return tuple(done)
+
+
+def _first_answer(
+    pairs: Iterable[tuple[ModelCall, Answers, Mapping[str, Response]]], issue: Issue, key: Key, n: int
+) -> Response | None:
+    for _, answers, loose in pairs:
+        found = _nth(answers, key, n)
+        if found is None and issue.call.call_id and key not in answers:
+            found = loose.get(issue.call.call_id)  # the input was shortened: the answer is there, the question is not
+        if found is not None:
+            return found
+    return None
+
+
+def _loose(messages: Iterable[Message]) -> Mapping[str, Response]:
+    return {p.call_id: p for m in messages for p in m.parts if isinstance(p, Response) and p.call_id}

@@ -1,0 +1,206 @@
+"""Executions and issues → steps in the order in which they were issued."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.facts import Facts, Gap, ToolDefinition
+from luckrate_otel.join.agents import Agents, agent_span, handoff_span
+from luckrate_otel.join.executions import Execution, canonical
+from luckrate_otel.join.issues import Issue
+from luckrate_otel.join.pairing import named
+from luckrate_otel.join.tree import Tree
+from luckrate_otel.model import Step
+from luckrate_otel.telemetry import Status, Value
+
+NO_RETURN = "no_return"
+_MS = 1e6  # nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A step with what the trajectory keeps beside it. issued_ns: when the model asked for it, or it started."""
+
+    step: Step
+    issued_ns: int
+    order: tuple[int, int, str, int, int, str]
+    gaps: Mapping[str, Gap]
+    call_id: str | None
+
+
+def steps(
+    found: tuple[Execution, ...],
+    asked: tuple[Issue, ...],
+    pairs: Mapping[int, int],
+    facts: tuple[Facts, ...],
+    tree: Tree,
+    definitions: tuple[ToolDefinition, ...],
+) -> tuple[Placed, ...]:
+    """All steps of a run, in issue order; `t` is still 0."""
+    agents = Agents(facts, tree)
+    turns = _turn_starts(found, asked, pairs)
+    done = [
+        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns)
+        for n, execution in enumerate(found)
+    ]
+    taken = {span for execution in found for span in execution.spans}
+    used = set(pairs.values())
+    for at, issue in enumerate(asked):
+        if at not in used:
+            placed, span = _told(issue, facts, taken, tree, agents, turns)
+            done.append(placed)
+            taken |= {span} if span else set()
+    return tuple(sorted(done, key=lambda p: p.order))
+
+
+def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
+    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it streams."""
+    turns: dict[str, int] = {}
+    for issue in asked:
+        if not issue.container:
+            turns[issue.source.head.span_id] = issue.end_ns
+    for n, at in pairs.items():
+        issue = asked[at]
+        if not issue.container:
+            span_id = issue.source.head.span_id
+            turns[span_id] = min(turns[span_id], found[n].start_ns)
+    return turns
+
+
+# ---- calls that have a span --------------------------------------------------------------------
+
+
+def _ran(
+    execution: Execution,
+    issue: Issue | None,
+    agents: Agents,
+    definitions: tuple[ToolDefinition, ...],
+    turns: Mapping[str, int],
+) -> Placed:
+    fact = execution.fact
+    args, args_gap = _arguments(fact, issue, definitions)
+    answer = issue.answer if issue else None
+    ok, error = fact.ok, fact.error
+    if ok and answer is not None and answer.ok is False:  # the agent was told of a failure that the span does not show
+        ok, error = False, answer.result or "error"
+    result, result_gap = fact.result, fact.result_gap
+    if result is None and answer is not None and answer.result is not None:
+        result, result_gap = answer.result, None
+    if ok is None:
+        result = None
+    tool = fact.tool or ""
+    if issue and canonical(issue.call.tool) == canonical(tool):
+        tool = issue.call.tool  # as the model sees it
+    timed = issue is not None and not issue.container
+    issued = turns[issue.source.head.span_id] if timed and issue else execution.start_ns
+    step = Step(
+        tool=tool,
+        args=args,
+        ok=ok,
+        result=result,
+        agent=agents.of(execution, issue),
+        error=(error or "error") if ok is False else error if ok is None else None,
+        duration=max(execution.end_ns - execution.start_ns, 0) / _MS,
+        span=execution.spans[0],
+    )
+    gaps = _gaps(step, args_gap, result_gap)
+    call_id = fact.call_id or (issue.call.call_id if issue else None)
+    return Placed(step, issued, _order(issue if timed else None, issued, execution), gaps, call_id)
+
+
+def _order(issue: Issue | None, issued: int, execution: Execution | None) -> tuple[int, int, str, int, int, str]:
+    """Issue time, then the turn, then the place within it; calls that no turn shows by start, end and id."""
+    end = execution.end_ns if execution else 0
+    span = execution.spans[0] if execution else ""
+    if issue is None:
+        return issued, 1, "", 0, end, span
+    return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.position, end, span
+
+
+def _arguments(
+    fact: Facts, issue: Issue | None, definitions: tuple[ToolDefinition, ...]
+) -> tuple[Mapping[str, Value] | None, Gap | None]:
+    asked = issue.call.args if issue else None
+    if fact.args is None:
+        return (
+            (asked, None)
+            if asked is not None
+            else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
+        )
+    if POSITIONAL not in fact.args:
+        return fact.args, None
+    if asked is not None and (full := named(fact.args, asked)) is not None:
+        return full, None
+    full = _by_schema(fact, definitions)
+    return (full, None) if full is not None else (None, Gap.NOT_CAPTURED)
+
+
+def _by_schema(fact: Facts, definitions: tuple[ToolDefinition, ...]) -> Mapping[str, Value] | None:
+    """Names from the tool's schema, only if there is just one way to give them."""
+    args = fact.args or {}
+    schema = next((d.parameters for d in definitions if canonical(d.name) == canonical(fact.tool or "")), None)
+    properties = schema.get("properties") if schema else None
+    values = args.get(POSITIONAL)
+    if not isinstance(properties, Mapping) or not isinstance(values, (list, tuple)):
+        return None
+    names = [str(k) for k in properties if k not in args]
+    if len(values) != 1 or len(names) != 1:
+        return None
+    return {names[0]: values[0]} | {k: v for k, v in args.items() if k != POSITIONAL}
+
+
+def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[str, Gap]:
+    found = {}
+    if step.args is None:
+        found["args"] = args_gap or Gap.NOT_CAPTURED
+    if step.result is None and step.ok is not None:
+        found["result"] = result_gap or Gap.NOT_CAPTURED
+    if step.ok is None and step.error != NO_RETURN:
+        found["ok"] = Gap.NOT_CAPTURED
+    return found
+
+
+# ---- calls that only messages tell of ----------------------------------------------------------
+
+
+def _told(
+    issue: Issue, facts: tuple[Facts, ...], taken: set[str], tree: Tree, agents: Agents, turns: Mapping[str, int]
+) -> tuple[Placed, str | None]:
+    """A step from messages. It has a span where an agent ran instead of a tool, or a handoff was recorded."""
+    span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
+    answer = issue.answer
+    ok: bool | None
+    error: str | None = None
+    if answer is not None:
+        ok = answer.ok is not False
+        error = None if ok else (answer.result or "error")[:500]
+    elif span is not None:
+        ok = span.head.status is not Status.ERROR
+        error = None if ok else "error"
+    else:
+        # Never answered: the process died, or the run ended at this call. Where later calls of the conversation show no
+        # input at all, an answer could not have been seen.
+        ok, error = None, NO_RETURN if issue.last or issue.shown else None
+    result = answer.result if answer is not None else span.final_output if span is not None and ok else None
+    issued = issue.end_ns if issue.container else turns.get(issue.source.head.span_id, issue.end_ns)
+    if span is not None:
+        issued = min(issued, span.head.start_ns)
+    step = Step(
+        tool=issue.call.tool,
+        args=issue.call.args,
+        ok=ok,
+        result=result,
+        agent=agents.of(None, issue),
+        error=error,
+        duration=max(span.head.end_ns - span.head.start_ns, 0) / _MS if span is not None else None,
+        span=span.head.span_id if span is not None else None,
+    )
+    placed = Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
+    return placed, step.span
+
+
+def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:
+    """The steps with `t`, milliseconds from the run's start, never decreasing."""
+    return tuple(replace(p.step, t=max(p.issued_ns - start_ns, 0) / _MS) for p in placed)

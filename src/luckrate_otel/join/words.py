@@ -1,0 +1,153 @@
+"""What the user said, what the system said, and what the agent answered in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from luckrate_otel.adapters.messages import text_in
+from luckrate_otel.facts import Call, Facts, Message, Response, Role
+from luckrate_otel.join.issues import ModelCall, split_history
+from luckrate_otel.join.steps import Placed
+from luckrate_otel.join.tree import Tree
+from luckrate_otel.model import History, Step, Turn
+from luckrate_otel.telemetry import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    turns: tuple[Turn, ...]
+    system: tuple[str, ...]
+    final_output: str | None
+    history: History
+
+
+def words(
+    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], tree: Tree, root: Head | None
+) -> Words:
+    """Only the outermost agents' words: what a sub-agent is asked was written by a model."""
+    outer = [m for m in models if m.outermost]
+    containers = _containers(facts, tree)
+    first = next((m for m in outer if m.fact.inputs), None)
+    past, present = split_history(first.fact.inputs) if first else ((), ())
+    asked = _asked(containers) or tuple(t for m in present if _is_users(m) and (t := text_in(m)))
+    return Words(
+        turns=(*(Turn(text) for text in asked), *_later_turns(outer, first, asked, placed)),
+        system=tuple(dict.fromkeys(t for f in (*(m.fact for m in outer), *containers) for t in f.system)),
+        final_output=_final(containers, outer, placed, root),
+        history=_history(past, asked),
+    )
+
+
+def _is_users(message: Message) -> bool:
+    return message.role in ("user", "unknown")
+
+
+def _containers(facts: tuple[Facts, ...], tree: Tree) -> list[Facts]:
+    """Agents and workflows that are not below a tool call, outermost first."""
+    found = [
+        f for f in facts if f.role in (Role.AGENT, Role.WRAPPER) and not f.log and not tree.in_a_call(f.head.span_id)
+    ]
+    return sorted(found, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id))
+
+
+# ---- the user ----------------------------------------------------------------------------------
+
+
+def _asked(containers: Iterable[Facts]) -> tuple[str, ...]:
+    for fact in containers:
+        if fact.task_input:
+            return (fact.task_input,)
+        _, present = split_history(fact.inputs)
+        found = tuple(t for m in present if m.role == "user" and (t := text_in(m)))
+        if found:
+            return found
+    return ()
+
+
+def _later_turns(
+    outer: list[ModelCall], first: ModelCall | None, asked: tuple[str, ...], placed: tuple[Placed, ...]
+) -> Iterable[Turn]:
+    """User texts that join the same conversation later: a person answering in the middle of the run.
+
+    Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a guard)
+    is written by the program and may quote tool results.
+    """
+    if first is None:
+        return
+    known = {text_in(m) for m in first.fact.inputs if m.role == "user"}
+    begun = set(known)
+    known |= set(asked)
+    for model in outer:
+        texts = [t for m in model.fact.inputs if m.role == "user" and (t := text_in(m))]
+        if model.scope != first.scope or not begun or not begun <= set(texts):
+            continue
+        for text in texts:
+            if text not in known:
+                known.add(text)
+                yield Turn(text, sum(1 for p in placed if p.issued_ns < model.start_ns))
+
+
+def _history(past: tuple[Message, ...], asked: tuple[str, ...]) -> History:
+    """Earlier turns of the conversation, as the run's own messages repeat them."""
+    turns = tuple(t for m in past if m.role == "user" and (t := text_in(m)) and t not in asked)
+    answers = {p.call_id: p for m in past for p in m.parts if isinstance(p, Response)}
+    calls = [(p, m.name) for m in past for p in m.parts if isinstance(p, Call)]
+    steps = []
+    for call, name in calls:
+        answer = answers.get(call.call_id)
+        ok = None if answer is None else answer.ok is not False
+        steps.append(
+            Step(
+                tool=call.tool,
+                args=call.args,
+                ok=ok,
+                result=answer.result if answer else None,
+                agent=name or "main",
+                error=None if ok is not False or answer is None else answer.result or "error",
+            )
+        )
+    return History(turns, tuple(steps))
+
+
+# ---- the answer --------------------------------------------------------------------------------
+
+
+def _final(
+    containers: list[Facts], outer: list[ModelCall], placed: tuple[Placed, ...], root: Head | None
+) -> str | None:
+    last_ns = max((*(m.end_ns for m in outer), *(p.issued_ns for p in placed)), default=0)
+    by_end = sorted(containers, key=lambda f: -f.head.end_ns)
+    depth_order = {f.head.span_id: n for n, f in enumerate(containers)}
+    if root is not None:
+        own = next((f for f in containers if f.head.span_id == root.span_id), None)
+        if own is not None and (text := _answer(own)):
+            return text
+    # An inner span's answer is the run's only if nothing happened after it.
+    for fact in sorted(by_end, key=lambda f: (-f.head.end_ns, depth_order[f.head.span_id])):
+        if fact.head.end_ns >= last_ns and (text := _answer(fact)):
+            return text
+    closing = max(outer, key=lambda m: (m.end_ns, m.start_ns), default=None)
+    if closing is None or any(p.issued_ns > closing.end_ns for p in placed):
+        return None
+    return _spoken(closing.fact.outputs)
+
+
+def _answer(fact: Facts) -> str | None:
+    if fact.final_output:
+        return fact.final_output
+    if fact.final_output is None:
+        return _spoken(fact.outputs, whole=True)
+    return None
+
+
+def _spoken(outputs: tuple[Message, ...], *, whole: bool = False) -> str | None:
+    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI SDK)."""
+    for message in reversed(outputs):
+        if message.role == "assistant":
+            calls = any(isinstance(p, Call) for p in message.parts)
+            answered = any(isinstance(p, Response) for p in message.parts)
+            if calls and not (whole and answered):
+                return None
+            return text_in(message) or None
+    return None
