@@ -73,7 +73,7 @@ def assembled(items: Iterable[Item]) -> list[Seen]:
 def test_a_capture_gives_the_same_runs_in_any_order(name: str) -> None:
     spans, logs = capture(name)
     expected = said(trajectories(spans, logs))
-    shuffled = [*spans, *logs]
+    shuffled: list[Item] = [*spans, *logs]
     random.Random(name).shuffle(shuffled)
     assert assembled((*spans, *logs)) == expected
     assert assembled(reversed((*spans, *logs))) == expected
