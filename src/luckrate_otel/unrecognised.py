@@ -9,9 +9,20 @@ from luckrate_otel.adapters import ADAPTERS, Adapter
 from luckrate_otel.telemetry import LogRecord, Span
 
 _SHOWN = 8  # of each kind; a file may hold thousands of scopes
-_OPERATION_KEYS = ("gen_ai.operation.name", "operation.name", "ai.operationId", "rpc.method", "db.operation.name", "http.request.method")
+_OPERATION_KEYS = (
+    "gen_ai.operation.name",
+    "operation.name",
+    "ai.operationId",
+    "rpc.method",
+    "db.operation.name",
+    "http.request.method",
+)
 # What each convention's attributes begin with, where that is not the first word of its marker.
-_NAMESPACES = {"openinference": ("openinference.", "llm.", "input.value", "output.value"), "n8n": ("n8n.",), "genai": ("gen_ai.", "llm.")}
+_NAMESPACES = {
+    "openinference": ("openinference.", "llm.", "input.value", "output.value"),
+    "n8n": ("n8n.",),
+    "genai": ("gen_ai.", "llm."),
+}
 
 
 def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
@@ -22,7 +33,10 @@ def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
     lines = [f"{_count(len(seen), 'span')} and {_count(len(records), 'log record')}, none of an agent's run"]
     scopes = Counter(s.head.scope or "(no scope)" for s in seen) + Counter(r.scope or "(no scope)" for r in records)
     lines.append("scopes: " + _listed(scopes))
-    lines.append("operations: " + _listed(Counter(_operation(s) for s in seen) + Counter(r.event_name for r in records if r.event_name)))
+    lines.append(
+        "operations: "
+        + _listed(Counter(_operation(s) for s in seen) + Counter(r.event_name for r in records if r.event_name))
+    )
     lines.append(_closest(seen))
     return "\n".join(lines)
 

@@ -73,7 +73,9 @@ def read_native(span: Span) -> Facts | None:
         task = _request(mapping(span.attributes.get("crew_inputs")))
         return facts(Role.AGENT, NAME, span, task_input=task, attributes=attributes)
     if span.head.name == "Crew Execution":
-        return facts(Role.WRAPPER, NAME, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes)
+        return facts(
+            Role.WRAPPER, NAME, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes
+        )
     return None
 
 

@@ -103,7 +103,11 @@ def _role_without_operation(span: Span) -> Role | None:
         return Role.MODEL
     if name.startswith("invoke_agent"):
         return Role.AGENT
-    if INPUT in attributes or OUTPUT in attributes or any(e.name in _ROLES or e.name == "gen_ai.choice" for e in span.events):
+    if (
+        INPUT in attributes
+        or OUTPUT in attributes
+        or any(e.name in _ROLES or e.name == "gen_ai.choice" for e in span.events)
+    ):
         return Role.MODEL if "gen_ai.system" in attributes or "gen_ai.provider.name" in attributes else Role.WRAPPER
     if AGENT_NAME in attributes or "gen_ai.agent.id" in attributes:
         return Role.WRAPPER
@@ -367,7 +371,15 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
     system = instructions(_either(log.attributes, log.body, SYSTEM))
     if not (inputs or outputs or evaluation or system):
         return None
-    head = Head(log.trace_id, log.span_id, name=name, start_ns=log.time_ns, end_ns=log.time_ns, scope=log.scope, service=log.service)
+    head = Head(
+        log.trace_id,
+        log.span_id,
+        name=name,
+        start_ns=log.time_ns,
+        end_ns=log.time_ns,
+        scope=log.scope,
+        service=log.service,
+    )
     return Facts(
         role=Role.WRAPPER if evaluation else Role.MODEL,
         adapter=adapter,
@@ -383,5 +395,3 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
         evaluations=(evaluation,) if evaluation else (),
         finish_reasons=finish_reasons(log.attributes.get(FINISH)),
     )
-
-

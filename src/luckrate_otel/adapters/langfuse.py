@@ -82,7 +82,13 @@ def _container(span: Span, role: Role) -> Facts:
         span,
         agent=name_of(span.head.name) if role is Role.AGENT else None,
         task_input=_question(_given(span.attributes.get(INPUT))),
-        final_output=None if failed else answer if isinstance(answer, str) else dumps(answer) if answer is not None else None,
+        final_output=None
+        if failed
+        else answer
+        if isinstance(answer, str)
+        else dumps(answer)
+        if answer is not None
+        else None,
     )
 
 

@@ -18,7 +18,9 @@ def is_graph(metadata: Mapping[str, Any], name: str) -> bool:
     """
     if metadata.get("ls_integration") not in _GRAPHS:
         return False
-    return "langgraph_node" not in metadata or (metadata.get("lc_agent_name") == name and metadata["langgraph_node"] != name)
+    return "langgraph_node" not in metadata or (
+        metadata.get("lc_agent_name") == name and metadata["langgraph_node"] != name
+    )
 
 
 def agent_of(metadata: Mapping[str, Any]) -> str | None:

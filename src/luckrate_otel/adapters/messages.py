@@ -138,7 +138,9 @@ def _response(value: Mapping[str, Any]) -> Response:
     call_id = _first(value, "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId", "id")
     if ok is None and tells_failure(back.text):
         ok = False
-    return Response(text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name")))
+    return Response(
+        text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name"))
+    )
 
 
 def _server_call(value: Mapping[str, Any]) -> Call | None:
@@ -267,7 +269,9 @@ def _is_parts(value: Any) -> bool:
 def _looks_like_part(value: Mapping[str, Any]) -> bool:
     if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return False
-    return value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
+    return (
+        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
+    )
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

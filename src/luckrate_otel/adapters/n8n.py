@@ -45,7 +45,9 @@ def read(span: Span) -> Facts | None:
         return _agent(span)
     if kind.startswith(_LANGCHAIN) and _MODEL_TYPE.fullmatch(short):
         return facts(Role.MODEL, NAME, span)
-    return facts(Role.WRAPPER, NAME, span, task_input=_question(span)) if "rigger" in short or short == "webhook" else None
+    return (
+        facts(Role.WRAPPER, NAME, span, task_input=_question(span)) if "rigger" in short or short == "webhook" else None
+    )
 
 
 def _tool(span: Span, kind: str) -> Facts | None:
@@ -108,7 +110,9 @@ def _result(value: Value) -> Returned:
     found, gap = structured(value)
     if not isinstance(found, Mapping):
         return Returned(None, gap=gap or (Gap.TRUNCATED if str(found).endswith(_CUT) else Gap.NOT_CAPTURED))
-    items = [i for row in found.get("ai_tool") or () if isinstance(row, (list, tuple)) for i in row if isinstance(i, Mapping)]
+    items = [
+        i for row in found.get("ai_tool") or () if isinstance(row, (list, tuple)) for i in row if isinstance(i, Mapping)
+    ]
     bodies = [i["json"] for i in items if "json" in i]
     if not bodies:
         return Returned(None, gap=Gap.NOT_CAPTURED)

@@ -299,5 +299,3 @@ def _final(value: Value) -> str | None:
         if isinstance(found.get(key), str):
             return str(found[key])
     return None
-
-

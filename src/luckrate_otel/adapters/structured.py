@@ -14,7 +14,9 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
 # What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking processors.
-REDACTED = frozenset({"__redacted__", "[redacted]", "<redacted>", "redacted", "<elided>", "***", "[masked]", "<masked>"})
+REDACTED = frozenset(
+    {"__redacted__", "[redacted]", "<redacted>", "redacted", "<elided>", "***", "[masked]", "<masked>"}
+)
 
 
 def _constant(name: str) -> str:

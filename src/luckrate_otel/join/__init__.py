@@ -113,7 +113,9 @@ def _tokens(models: tuple[ModelCall, ...]) -> int | None:
     return sum(told) if told else None
 
 
-def _coverage(facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words) -> Coverage:
+def _coverage(
+    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words
+) -> Coverage:
     """tools: a call would have been seen, as a span or in a message."""
     found = [p.step for p in placed]
     talked = any(m.fact.outputs for m in models)

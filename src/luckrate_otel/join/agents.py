@@ -100,7 +100,11 @@ def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree
     for fact in facts:
         if fact.role is Role.AGENT and not fact.log and fact.agent and canonical(fact.agent) == name:
             later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
-            if later and fact.head.span_id != issue.scope[0] and fact.head.span_id not in tree.ids_above(issue.source.head.span_id):
+            if (
+                later
+                and fact.head.span_id != issue.scope[0]
+                and fact.head.span_id not in tree.ids_above(issue.source.head.span_id)
+            ):
                 return fact
     return None
 

@@ -99,7 +99,9 @@ def _model_call(group: list[Facts], tree: Tree) -> ModelCall:
             finish_reasons=next((f.finish_reasons for f in reversed(ordered) if f.finish_reasons), ()),
             tokens=next((f.tokens for f in ordered if f.tokens is not None), None),
         )
-    return ModelCall(first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered))
+    return ModelCall(
+        first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered)
+    )
 
 
 def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:

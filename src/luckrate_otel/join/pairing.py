@@ -36,7 +36,13 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
 
 
 def _best(
-    execution: Execution, candidates: Iterable[int], issues: tuple[Issue, ...], tree: Tree, ids: set[str | None], *, by_id: bool
+    execution: Execution,
+    candidates: Iterable[int],
+    issues: tuple[Issue, ...],
+    tree: Tree,
+    ids: set[str | None],
+    *,
+    by_id: bool,
 ) -> int | None:
     fact = execution.fact
     scope = tree.scope(fact)

@@ -42,7 +42,8 @@ def steps(
     agents = Agents(facts, tree)
     turns = _turn_starts(found, asked, pairs)
     done = [
-        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns) for n, execution in enumerate(found)
+        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns)
+        for n, execution in enumerate(found)
     ]
     taken = {span for execution in found for span in execution.spans}
     used = set(pairs.values())
@@ -72,7 +73,11 @@ def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: 
 
 
 def _ran(
-    execution: Execution, issue: Issue | None, agents: Agents, definitions: tuple[ToolDefinition, ...], turns: Mapping[str, int]
+    execution: Execution,
+    issue: Issue | None,
+    agents: Agents,
+    definitions: tuple[ToolDefinition, ...],
+    turns: Mapping[str, int],
 ) -> Placed:
     fact = execution.fact
     args, args_gap = _arguments(fact, issue, definitions)
@@ -119,7 +124,11 @@ def _arguments(
 ) -> tuple[Mapping[str, Value] | None, Gap | None]:
     asked = issue.call.args if issue else None
     if fact.args is None:
-        return (asked, None) if asked is not None else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
+        return (
+            (asked, None)
+            if asked is not None
+            else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
+        )
     if POSITIONAL not in fact.args:
         return fact.args, None
     if asked is not None and (full := named(fact.args, asked)) is not None:
