@@ -26,7 +26,9 @@ _NAMESPACES = {
 
 
 def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
-    """A few lines: how much was seen, of which scopes and operations, and which adapter came closest and why it did not fit."""
+    """A few lines: how much was seen, of which scopes and operations, and which adapter came closest and why it
+    did not fit.
+    """
     seen, records = tuple(spans), tuple(logs)
     if not seen and not records:
         return "no spans and no log records"
@@ -77,4 +79,5 @@ def _closest(spans: tuple[Span, ...]) -> str:
     if not scores:
         return "closest adapter: none; no attribute of any GenAI convention is on these spans"
     name, n = scores.most_common(1)[0]
-    return f"closest adapter: {name}, whose attributes or scope {_count(n, 'span')} share, but no agent, model call together with a tool call, or tool call is among them"
+    shared = f"closest adapter: {name}, whose attributes or scope {_count(n, 'span')} share"
+    return f"{shared}; but no agent span and no tool call is among them"

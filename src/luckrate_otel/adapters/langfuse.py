@@ -1,4 +1,4 @@
-"""Langfuse SDK (scope `langfuse-sdk`, 3 to 5): `langfuse.observation.*`; a span's name is the tool's or agent's name."""
+"""Langfuse SDK (scope `langfuse-sdk`, 3 to 5): `langfuse.observation.*`; spans are named as the tool or agent."""
 
 from __future__ import annotations
 

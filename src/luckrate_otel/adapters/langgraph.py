@@ -7,7 +7,8 @@ from typing import Any
 
 from luckrate_otel.adapters.base import name_of
 
-# Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other graphs.
+# Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other
+# graphs.
 _GRAPHS = frozenset({"langgraph", "langchain_create_agent"})
 
 

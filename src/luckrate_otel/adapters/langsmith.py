@@ -95,7 +95,8 @@ def _outputs(value: Value) -> tuple[Message, ...]:
 def _chain(span: Span) -> Facts:
     attributes = span.attributes
     metadata = {k[len(METADATA) :]: v for k, v in attributes.items() if k.startswith(METADATA)}
-    # The outermost graph's span carries no LangChain metadata at all; it is known by having no parent and a state of messages.
+    # The outermost graph's span carries no LangChain metadata at all; it is known by having no parent and a
+    # state of messages.
     graph = langgraph.is_graph(metadata, span.head.name) or (
         not span.head.parent_id and "langgraph_node" not in metadata
     )

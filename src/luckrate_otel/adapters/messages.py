@@ -1,7 +1,9 @@
 """Chat messages of every schema in use → Message, one reader for all.
 
-OpenTelemetry (role + parts, 1.37 on; body form of 1.28–1.36), OpenAI chat and responses items, Anthropic blocks, Bedrock Converse,
-Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are skipped, never raised.
+OpenTelemetry (role + parts, 1.37 on; body form of 1.28 to 1.36), OpenAI chat and responses items, Anthropic blocks,
+Bedrock Converse,
+Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are
+skipped, never raised.
 """
 
 from __future__ import annotations
@@ -254,7 +256,7 @@ def _type_of(value: Mapping[str, Any]) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)  # noqa: PLR2004
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 def _is_parts(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """What a tool gave back, out of the wrappings that frameworks put around it.
 
-The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph handoff the
+The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph
+handoff the
 whole conversation, which must not pass for the tool's output.
 """
 
@@ -114,8 +115,7 @@ def _from_mapping(value: Mapping[str, Any], depth: int) -> Returned | None:
         and set(value) <= {"output", "kwargs", "tags", "metadata"}
         and isinstance(value["output"], Mapping)
     ):
-        inner = _from_mapping(value["output"], depth)
-        return inner if inner is not None else Returned(dumps(value["output"]))
+        return _from_mapping(value["output"], depth) or Returned(dumps(value["output"]))
     if value.get("type") in ("json", "error-text", "error-json", "content") and "value" in value:  # Vercel tool outputs
         inner = _unwrap(value["value"], depth)
         return Returned(inner.text, False if value["type"].startswith("error") else None)

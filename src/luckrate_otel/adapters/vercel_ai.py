@@ -1,4 +1,5 @@
-"""Vercel AI SDK: `LegacyOpenTelemetry` and ai ≤ 6 (scope `ai`, `ai.operationId`), and n8n's Agents feature (scope `@n8n/agents`), which is built on it.
+"""Vercel AI SDK: `LegacyOpenTelemetry` and ai ≤ 6 (scope `ai`, `ai.operationId`), and n8n's Agents feature (scope
+`@n8n/agents`), which is built on it.
 
 The newer `OpenTelemetry` integration (scope `gen_ai`) follows the GenAI conventions and is read by genai.
 """
@@ -106,7 +107,9 @@ def _answer(attributes: Mapping[str, Value]) -> tuple[Message, ...]:
 
 
 def _loop(span: Span) -> Facts:
-    """`ai.generateText` and the like: the whole loop over model and tools. Its toolCalls repeat those of the model calls."""
+    """`ai.generateText` and the like: the whole loop over model and tools. Its toolCalls repeat those of the
+    model calls.
+    """
     attributes = span.attributes
     prompt, _ = structured(attributes.get("ai.prompt"))
     told = prompt if isinstance(prompt, Mapping) else {}

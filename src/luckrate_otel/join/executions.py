@@ -1,6 +1,7 @@
 """Tool spans → executions: each call once, however many spans show it.
 
-The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP client,
+The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP
+client,
 transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
 """
 
@@ -14,13 +15,16 @@ from luckrate_otel.adapters.arguments import POSITIONAL
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
 
-# By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks' reading order.
+# By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
+# reading order.
 SLACK_NS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all of them."""
+    """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all
+    of them.
+    """
 
     fact: Facts
     spans: tuple[str, ...]
@@ -36,7 +40,9 @@ class Execution:
 
 
 def canonical(tool: str) -> str:
-    """A tool's name without the spelling that models do not see: `Delegate work to coworker` → `delegate_work_to_coworker`."""
+    """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
+    `delegate_work_to_coworker`.
+    """
     return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
 
 
@@ -84,7 +90,9 @@ def agree(one: Facts, other: Facts) -> bool:
 
 
 def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
-    """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one enclosing the other."""
+    """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one
+    enclosing the other.
+    """
     ordered = sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans))
     kept: list[Execution] = []
     open_: list[Execution] = []
@@ -95,7 +103,8 @@ def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
             kept.append(execution)
             open_.append(execution)
         else:
-            # The pair stays open for a third instrumentation, but takes no second span of a scope it has: that is a real repeat.
+            # The pair stays open for a third instrumentation, but takes no second span of a scope it
+            # has: that is a real repeat.
             both = _merged([twin.fact, execution.fact])
             merged = replace(both, spans=(*twin.spans, *execution.spans), scopes=twin.scopes | execution.scopes)
             kept[kept.index(twin)] = merged

@@ -1,11 +1,13 @@
-"""Log events carry what their span does not: content in event-only modes. They may come in any order, on other requests."""
+"""Log events carry what their span does not: content in event-only modes. They may come in any order, on other
+requests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from luckrate_otel.facts import Facts, Message, Role
+from luckrate_otel.facts import Evaluation, Facts, Message, Role
 
 
 def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
@@ -53,7 +55,7 @@ def _standing_alone(logs: list[Facts]) -> Facts:
     return _filled(replace(model, head=head, inputs=(), outputs=(), evaluations=()), logs)
 
 
-def _evaluations(logs: Iterable[Facts]) -> tuple:  # type: ignore[type-arg]
+def _evaluations(logs: Iterable[Facts]) -> tuple[Evaluation, ...]:
     return tuple(e for log in logs for e in log.evaluations)
 
 

@@ -34,6 +34,7 @@ def steps(
     found: tuple[Execution, ...],
     asked: tuple[Issue, ...],
     pairs: Mapping[int, int],
+    *,
     facts: tuple[Facts, ...],
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
@@ -49,14 +50,17 @@ def steps(
     used = set(pairs.values())
     for at, issue in enumerate(asked):
         if at not in used:
-            placed, span = _told(issue, facts, taken, tree, agents, turns)
+            span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
+            placed = _told(issue, span, agents.of(None, issue), turns)
             done.append(placed)
-            taken |= {span} if span else set()
+            taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=lambda p: p.order))
 
 
 def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
-    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it streams."""
+    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it
+    streams.
+    """
     turns: dict[str, int] = {}
     for issue in asked:
         if not issue.container:
@@ -165,11 +169,8 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 # ---- calls that only messages tell of ----------------------------------------------------------
 
 
-def _told(
-    issue: Issue, facts: tuple[Facts, ...], taken: set[str], tree: Tree, agents: Agents, turns: Mapping[str, int]
-) -> tuple[Placed, str | None]:
-    """A step from messages. It has a span where an agent ran instead of a tool, or a handoff was recorded."""
-    span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
+def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]) -> Placed:
+    """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
     ok: bool | None
     error: str | None = None
@@ -192,13 +193,12 @@ def _told(
         args=issue.call.args,
         ok=ok,
         result=result,
-        agent=agents.of(None, issue),
+        agent=agent,
         error=error,
         duration=max(span.head.end_ns - span.head.start_ns, 0) / _MS if span is not None else None,
         span=span.head.span_id if span is not None else None,
     )
-    placed = Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
-    return placed, step.span
+    return Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
 
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:

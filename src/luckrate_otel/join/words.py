@@ -70,7 +70,8 @@ def _later_turns(
 ) -> Iterable[Turn]:
     """User texts that join the same conversation later: a person answering in the middle of the run.
 
-    Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a guard)
+    Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a
+    guard)
     is written by the program and may quote tool results.
     """
     if first is None:
@@ -142,7 +143,9 @@ def _answer(fact: Facts) -> str | None:
 
 
 def _spoken(outputs: tuple[Message, ...], *, whole: bool = False) -> str | None:
-    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI SDK)."""
+    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI
+    SDK).
+    """
     for message in reversed(outputs):
         if message.role == "assistant":
             calls = any(isinstance(p, Call) for p in message.parts)
