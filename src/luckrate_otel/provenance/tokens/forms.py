@@ -39,7 +39,8 @@ class Form(StrEnum):
 STRICT_FORMS = frozenset({Form.SAME, Form.FOLDED, Form.NUMBER, Form.DATE, Form.URL, Form.GROUPED})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,4000}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,2000}")
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4000}+={0,2}")
+MIN_BLOB = 16  # characters; twelve bytes are the least that would be worth hiding
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,4000}+={0,2}")
 _GROUPS = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _SPLIT = re.compile(r"[a-z]+|\d+")
 MIN_ID = 4  # characters of an id that says something without its prefix
@@ -104,7 +105,8 @@ def undone(text: str) -> str:
 
 def blobs(text: str) -> tuple[str, ...]:
     """The folded words of every base64 or hex passage of a text that decodes to readable text."""
-    found = (undone(match) for match in _BLOB.findall(text))
+    long = " ".join(piece for piece in text.split() if len(piece) >= MIN_BLOB)
+    found = (undone(match) for match in _BLOB.findall(long))
     return tuple(plain for plain in found if plain)
 
 

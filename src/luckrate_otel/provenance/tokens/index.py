@@ -48,32 +48,34 @@ class Index:
 
     def _search(self, phrase: str) -> tuple[int, ...]:
         parts = phrase.split(" ")
-        held = [self._where.get(part, ()) for part in parts if part in self._wanted]
-        rarest = min(held, key=len, default=())
-        if len(parts) == 1 or not rarest:
-            return tuple(rarest)
+        held = sorted((self._where.get(part, []) for part in parts if part in self._wanted), key=len)
+        if len(parts) == 1 or not held or not held[0]:
+            return tuple(held[0]) if held else ()
+        both = held[0]
+        for other in held[1:3]:  # three words narrow the choice enough
+            among = set(other)
+            both = [number for number in both if number in among]
         needle = f" {phrase} "
-        self._compared += sum(len(self._phrases[number]) for number in rarest)
+        self._spend(sum(len(self._phrases[number]) for number in both) + len(held[0]))
+        return tuple(number for number in both if needle in self._phrases[number])
+
+    def _spend(self, compared: int) -> None:
+        self._compared += compared
         if self._compared > MAX_COMPARED:
             raise TooMuch
-        return tuple(number for number in rarest if needle in self._phrases[number])
 
     def find_number(self, number: str) -> tuple[int, ...]:
         """The sources that state this canonical number, in any spelling."""
-        candidates = {source for spelling in numbers.spellings(number) for source in self.find(spelling)}
-        return tuple(sorted(source for source in candidates if number in self.numbers(source)))
+        candidates = sorted({source for spelling in numbers.spellings(number) for source in self.find(spelling)})
+        self._spend(sum(len(self.sources[source].text) for source in candidates))
+        return tuple(source for source in candidates if numbers.states(self.sources[source].text, number))
 
     def numbers(self, source: int) -> frozenset[str]:
-        """The numbers a source states; computed once."""
+        """All numbers a source states; computed once."""
         known = self._numbers.get(source)
         if known is None:
-            known = self._numbers[source] = self._read_numbers(self.sources[source].text)
+            known = self._numbers[source] = numbers.numbers_in(self.sources[source].text)
         return known
-
-    @staticmethod
-    def _read_numbers(text: str) -> frozenset[str]:
-        found = numbers.numbers_in(text)
-        return found | numbers.numbers_in(decoded(text)) if "\\" in text else found
 
     def holds(self, source: int, phrase: str) -> bool:
         return f" {phrase} " in self._phrases[source]

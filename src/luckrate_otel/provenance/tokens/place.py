@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from luckrate_otel.provenance.tokens.fold import decoded, phrase
+from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
@@ -21,19 +21,27 @@ _INLINE = frozenset(
 _ATTRIBUTE = re.compile(r"([\w:-]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Field:
     """One value of a result. free: written text rather than a value with a place of its own. record: its group."""
 
     path: str
-    phrase: str
+    text: str
     record: int
     free: bool = False
+    _phrase: str | None = None
+
+    @property
+    def phrase(self) -> str:
+        """The folded words; folded when first asked for, as most fields never are."""
+        if self._phrase is None:
+            self._phrase = phrase(self.text)
+        return self._phrase
 
 
 @dataclass(slots=True)
 class Layout:
-    """The fields of one result. parents: record → the record around it; titles: record → phrase of its own key."""
+    """The fields of one result. parents: record → the record around it; titles: record → its own key."""
 
     fields: list[Field] = field(default_factory=list)
     parents: list[int] = field(default_factory=lambda: [0])
@@ -45,14 +53,18 @@ class Layout:
         return len(self.parents) - 1
 
     def add(self, path: str, text: str, record: int, *, free: bool = False) -> None:
-        folded = phrase(text)
-        if folded:
-            self.fields.append(Field(path, folded, record, free))
+        if text and not text.isspace():
+            self.fields.append(Field(path, text, record, free))
+
+    def holding(self, wanted: str) -> list[Field]:
+        """The fields that hold a phrase as a run of whole words."""
+        key = max(wanted.split(" "), key=len)
+        return [f for f in self.fields if (key in f.text.lower() or not f.text.isascii()) and within(wanted, f.phrase)]
 
     def record(self, number: int) -> str:
         """The words of a record and of the one around it, as one phrase."""
         wanted = {number, self.parents[number]} - {0} or {0}
-        own = [self.titles[n] for n in sorted(wanted)]
+        own = [phrase(self.titles[n]) for n in sorted(wanted)]
         return " | ".join([*own, *(f.phrase for f in self.fields if f.record in wanted)])
 
 
@@ -122,7 +134,7 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
         if token in _OPEN:
             if len(frames) > 100:
                 break
-            inner = found.open(top.record, phrase(top.key)) if token != "[" else top.record
+            inner = found.open(top.record, top.key) if token != "[" else top.record
             frames.append(_Frame(top.place(), inner, keyed=token != "["))
             top.value = ""
         elif token in ")]}":
@@ -160,7 +172,7 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
     if text[0] in "\"'" and text[-1] == text[0] and len(text) > 1:
         text = decoded(text[1:-1])
         if depth < 2 and (_LITERAL_START.match(text) or _TAG.search(text) or "\n\n" in text):
-            _read(found, text, frame.place(), found.open(frame.record, phrase(frame.key)), depth + 1)
+            _read(found, text, frame.place(), found.open(frame.record, frame.key), depth + 1)
             return
     found.add(frame.place(), text, frame.record)
 
