@@ -105,8 +105,8 @@ def undone(text: str) -> str:
 
 def blobs(text: str) -> tuple[str, ...]:
     """The folded words of every base64 or hex passage of a text that decodes to readable text."""
-    long = " ".join(piece for piece in text.split() if len(piece) >= MIN_BLOB)
-    found = (undone(match) for match in _BLOB.findall(long))
+    long = [piece for piece in text.split() if len(piece) >= MIN_BLOB]
+    found = (undone(match) for match in _BLOB.findall(" ".join(long)))
     return tuple(plain for plain in found if plain)
 
 

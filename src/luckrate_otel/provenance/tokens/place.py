@@ -103,6 +103,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LONE_QUOTES = 8
+MAX_NESTED = 100  # brackets inside brackets; JSON parsers give up at about a thousand
 _NAME = re.compile(r"[A-Za-z_]\w{0,59}")
 _OPEN = {"{": "}", "[": "]", "(": ")"}
 
@@ -125,38 +126,37 @@ class _Frame:
 
 def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
     """Read one literal; False (and nothing added) if the text does not look like one after all."""
-    frames = [_Frame(path, record, keyed=True)]
-    lone = 0
-    before = len(found.fields)
-    for match in _TOKEN.finditer(text):
-        token = match[0]
-        top = frames[-1]
-        if token in _OPEN:
-            if len(frames) > 100:
-                break
-            inner = found.open(top.record, top.key) if token != "[" else top.record
-            frames.append(_Frame(top.place(), inner, keyed=token != "["))
-            top.value = ""
-        elif token in ")]}":
-            _close(found, top, depth)
-            if len(frames) > 1:
-                frames.pop()
-        elif token == ",":
-            _close(found, top, depth)
+    top = _Frame(path, record, keyed=True)
+    frames = [top]
+    lone, before = 0, len(found.fields)
+    for token in _TOKEN.findall(text):
+        if token == ",":
+            if top.value:
+                _close(found, top, depth)
             top.index, top.key = top.index + 1, ""
         elif token in ":=":
             if top.keyed and not top.key and top.value:
                 top.key, top.value = top.value.strip("\"'") or "*", ""
             else:
                 top.value += token
+        elif token in _OPEN:
+            inner = found.open(top.record, top.key) if token != "[" else top.record
+            top.value = ""
+            top = _Frame(top.place(), inner, keyed=token != "[")
+            frames.append(top)
+            if len(frames) > MAX_NESTED or len(found.fields) > MAX_FIELDS:
+                break
+        elif token in ")]}":
+            _close(found, top, depth)
+            if len(frames) > 1:
+                frames.pop()
+                top = frames[-1]
         elif token in "\"'":
             lone += 1
             if lone > _LONE_QUOTES:
                 break
         else:
             top.value = f"{top.value} {token}" if top.value else token
-        if len(found.fields) > MAX_FIELDS:
-            break
     else:
         for frame in frames:
             _close(found, frame, depth)
@@ -170,11 +170,20 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
         return
     text, frame.value = frame.value, ""
     if text[0] in "\"'" and text[-1] == text[0] and len(text) > 1:
-        text = decoded(text[1:-1])
-        if depth < 2 and (_LITERAL_START.match(text) or _TAG.search(text) or "\n\n" in text):
+        text = text[1:-1]
+        if "\\" in text or "&" in text or "%" in text:
+            text = decoded(text)
+        if depth < 2 and _is_nested(text):
             _read(found, text, frame.place(), found.open(frame.record, frame.key), depth + 1)
             return
     found.add(frame.place(), text, frame.record)
+
+
+def _is_nested(text: str) -> bool:
+    """The text of a field is itself a page, a repr or several paragraphs. The cheap tests come first."""
+    if "\n\n" in text or ("<" in text and _TAG.search(text)):
+        return True
+    return ("(" in text or "[" in text or "{" in text) and _LITERAL_START.match(text) is not None
 
 
 # ---- YAML as printed by frameworks: lists of mappings with scalars -------------------------------

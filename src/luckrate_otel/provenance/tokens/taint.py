@@ -14,6 +14,7 @@ from luckrate_otel.provenance.tokens.severity import Level, Taint, severity
 from luckrate_otel.provenance.tokens.sources import Origin, Source
 from luckrate_otel.provenance.tokens.weigh import mentions_host, weigh
 
+_WORST = Taint(Level.FREE, 0, "", "", Form.SAME)
 _RESULTS = (Origin.RESULT, Origin.EARLIER_RESULT)
 
 
@@ -140,6 +141,8 @@ def _finding(judge: Judge, leaf: ArgLeaf, suspects: list[tuple[Atom, str]]) -> l
     targets = judge.policy.targets.get(judge.run.trajectory.steps[leaf.step].tool)
     worst: tuple[Severity, Taint] | None = None
     for atom, phrase in suspects:
+        if severity(_WORST, leaf, atom, targets) is None and atom.kind is not Kind.PROSE:
+            continue  # wherever it came from, it directs nothing
         why = judge.taint_of(phrase)
         level = severity(why, leaf, atom, targets) if why is not None else None
         if why is not None and level is not None and (worst is None or worst[0] is Severity.SOFT):
