@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
+from luckrate_otel.provenance.tokens import forms
 from luckrate_otel.provenance.tokens.atoms import Atom
 from luckrate_otel.provenance.tokens.run import Run
 
@@ -12,7 +12,6 @@ from luckrate_otel.provenance.tokens.run import Run
 MAX_OPERANDS = 60
 # Numbers a model calculates with are in what it read last. Looking farther back costs more than it explains.
 MAX_READ = 60_000
-_WORD_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
 
 
 def explains(run: Run, atom: Atom, step: int) -> bool:
@@ -42,7 +41,7 @@ def _latest(run: Run, step: int) -> list[int]:
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
     """The id is a known word or two and a known number: `credit_card_5634230` from "credit card" and `gift_card_5634230`."""
-    match = _WORD_AND_ID.fullmatch(atom.phrase)
+    match = forms.WORD_AND_ID.fullmatch(atom.phrase)
     return match is not None and all(
         any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()
     )

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from json import loads
+from typing import Any
 
 from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 
+MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
+_JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
 _YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
@@ -76,6 +80,8 @@ def layout(text: str) -> Layout:
 
 
 def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
+    if _JSON_START.match(text) and _json(found, text, path, record, depth):
+        return
     if _LITERAL_START.match(text) and _literal(found, text, path, record, depth):
         return
     if depth == 0 and _YAML_START.match(text):
@@ -89,13 +95,49 @@ def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
 def _plain(found: Layout, text: str, path: str, record: int) -> None:
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     if len(paragraphs) == 1:
-        found.add(path, text, record, free=" " in phrase(text))
+        found.add(path, decoded(text), record, free=" " in phrase(text))
         return
     for part in paragraphs[:MAX_FIELDS]:
         found.add(path, part, found.open(record), free=True)
 
 
-# ---- JSON and Python reprs ---------------------------------------------------------------------
+# ---- JSON ---------------------------------------------------------------------------------------
+
+
+def _json(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
+    """Read strict JSON, the quick way; False (and nothing added) if it is none or nested beyond reason."""
+    before = len(found.fields)
+    try:
+        _value(found, loads(text), path, record, "", depth)
+    except (ValueError, RecursionError):
+        del found.fields[before:]
+        return False
+    return True
+
+
+def _value(found: Layout, value: Any, path: str, record: int, key: str, depth: int) -> None:
+    if isinstance(value, str):
+        _text(found, value, path, record, key, depth)
+    elif isinstance(value, dict):
+        inner = found.open(record, key)
+        for name, item in value.items():
+            _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, name, depth)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _value(found, item, f"{path}[{index}]", record, key, depth)
+    elif value is not None:
+        found.add(path, str(value), record)
+
+
+def _text(found: Layout, text: str, path: str, record: int, key: str, depth: int) -> None:
+    """A text value; one that is itself a page, a repr or several paragraphs is read in turn."""
+    if depth < MAX_INNER and _is_nested(text):
+        _read(found, text, path, found.open(record, key), depth + 1)
+    else:
+        found.add(path, text, record)
+
+
+# ---- Python reprs ---------------------------------------------------------------------
 
 # A quote that never closes makes the rest free text; _LONE_QUOTES bounds how often that is tried.
 _TOKEN = re.compile(
@@ -173,10 +215,9 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
         text = text[1:-1]
         if "\\" in text or "&" in text or "%" in text:
             text = decoded(text)
-        if depth < 2 and _is_nested(text):
-            _read(found, text, frame.place(), found.open(frame.record, frame.key), depth + 1)
-            return
-    found.add(frame.place(), text, frame.record)
+        _text(found, text, frame.place(), frame.record, frame.key, depth)
+    else:
+        found.add(frame.place(), text, frame.record)
 
 
 def _is_nested(text: str) -> bool:
@@ -250,11 +291,11 @@ def _page(found: Layout, text: str, path: str, record: int) -> None:
         block.append(text[at : match.start()])
         at = match.end()
         if match[2].lower() not in _INLINE:
-            found.add(path, " ".join(block), current, free=True)
+            found.add(path, decoded(" ".join(block)), current, free=True)
             block, current = [], found.open(record)
         for name, one, two in _ATTRIBUTE.findall(match[3]):
             found.add(f"{path}<{match[2].lower()} {name}>", one or two, current)
         if len(found.fields) > MAX_FIELDS:
             break
     block.append(text[at:])
-    found.add(path, " ".join(block), current, free=True)
+    found.add(path, decoded(" ".join(block)), current, free=True)
