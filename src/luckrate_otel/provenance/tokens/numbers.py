@@ -54,6 +54,48 @@ def spellings(number: str) -> tuple[str, ...]:
     return tuple(head + tail for head in heads for tail in tails)
 
 
+def states(text: str, number: str) -> bool:
+    """The text states this canonical number, in any spelling, as a number of its own."""
+    whole, _, part = number.partition(".")
+    heads = [whole]
+    if len(whole) > 3:
+        grouped = f"{int(whole):,}"
+        heads += [grouped, grouped.replace(",", ".")]
+    return any(_stands(text, head, part) for head in heads)
+
+
+def _stands(text: str, head: str, part: str) -> bool:
+    at = text.find(head)
+    while at >= 0:
+        end = at + len(head)
+        if (at == 0 or not _joins(text, at - 1)) and _tail(text, end, part):
+            return True
+        at = text.find(head, end)
+    return False
+
+
+def _joins(text: str, before: int) -> bool:
+    """The character before belongs to a longer number or word. An escape such as \\n stands for a blank."""
+    char = text[before]
+    if char in ".,":
+        return before > 0 and text[before - 1].isdigit()
+    return char == "_" or (char.isalnum() and not (before > 0 and text[before - 1] == "\\" and char in "ntr"))
+
+
+def _tail(text: str, end: int, part: str) -> bool:
+    """What follows is the fraction `part` and trailing zeros, and then no further digit of the number."""
+    rest = text[end : end + len(part) + 8]
+    if part:
+        if rest[:1] not in (".", ",") or not rest.startswith(part, 1):
+            return False
+        rest = rest[1 + len(part) :].lstrip("0")
+    elif rest[:2] in (".0", ",0") and (zeros := rest[1:].lstrip("0")) != rest[1:] and not zeros[:1].isdigit():
+        rest = zeros
+    if rest[:1].isdigit():
+        return False
+    return not (rest[:1] in (".", ",") and rest[1:2].isdigit())
+
+
 def numbers_in(text: str) -> frozenset[str]:
     """The canonical numbers a text states."""
     found = (canonical(raw) for raw in set(NUMBER.findall(text)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens import forms
-from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms, has_digit
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
@@ -15,7 +16,8 @@ from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, sources
 
 
-MIN_GROUPED = 7  # shorter numbers are not written in groups, and two of them side by side would look like one
+# What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
+_GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Run:
     def grouped(self, atom: Atom, step: int) -> list[Match]:
         """Where a long number or account number stood in groups before this step."""
         squashed = atom.phrase.replace(" ", "")
-        if atom.kind not in (Kind.ID, Kind.NUMBER) or len(squashed) < MIN_GROUPED or not has_digit(squashed):
+        if atom.kind not in (Kind.ID, Kind.NUMBER) or not _GROUPABLE.fullmatch(squashed):
             return []
         if len(self._groups) < len(self.sources):
             self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
