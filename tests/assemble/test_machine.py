@@ -73,7 +73,7 @@ class AnyTraffic(RuleBasedStateMachine):
 
     @initialize(
         held=st.sampled_from([4_000, 20_000, 1 << 30]),
-        late=st.sampled_from([0, 1_000, 4_000, 1 << 30]),
+        late=st.sampled_from([0, 1_500, 4_000, 1 << 30]),
         link=st.sampled_from([300, 1 << 20]),
         restoring=st.booleans(),
     )

@@ -209,4 +209,7 @@ def test_the_luck_rate_limit_is_compared_with_the_lower_end_of_the_interval() ->
     assert gate(runs, max_luck_rate=0.23) == Gate(
         failed=True, reasons=("luck_rate: at least 24%, 23% allowed (5 of 10 green runs were lucky)",)
     )
+    low = luck_rate(runs).interval
+    assert low is not None
+    assert gate(runs, max_luck_rate=low[0]) == Gate(failed=False)
     assert gate(counted(fail=3), max_luck_rate=0.0) == Gate(failed=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -109,13 +110,15 @@ ROWS = [
 
 
 @asynccontextmanager
-async def http_receiver(intake: Intake, **options: Any) -> AsyncIterator[str]:
+async def http_receiver(intake: Intake, refused: Counter[Outcome] | None = None, **options: Any) -> AsyncIterator[str]:
     receiver = HttpReceiver(intake.accept, from_json=from_json, max_message_bytes=LIMIT, grace=0.1, **options)
     port = await receiver.start("127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         await receiver.stop()
+        if refused is not None:
+            refused.update(receiver.refused)
 
 
 @asynccontextmanager
@@ -141,13 +144,15 @@ def test_http(row: Row, media: str) -> None:
             body = gzip.compress(body) if body else gzip.compress(BODY)[:-5]
         if media == JSON and not body:
             body = b"{}"  # nothing at all is not JSON
-        async with http_receiver(intake, token=row.token) as url, aiohttp.ClientSession() as session:
+        counted: Counter[Outcome] = Counter()
+        async with http_receiver(intake, counted, token=row.token) as url, aiohttp.ClientSession() as session:
             request = session.request(row.method, url + row.path, data=body, headers=headers)
             async with request as response:
                 answer = await response.read()
                 assert (response.status, response.content_type) == (row.http, media)
                 for name, value in row.response_headers.items():
                     assert response.headers[name] == value
+        assert sum(counted.values()) == (row.http != 200)
         if row.http == 200:
             assert isinstance(row.outcome, Accepted)
             assert len(intake.taken) == 1

@@ -205,6 +205,34 @@ def test_answers_on_the_wire(say: Say, over_grpc: Reply, over_http: Reply) -> No
     within(10, scenario)
 
 
+def test_a_stream_that_is_reset_is_no_answer_of_the_next_hop_and_retried() -> None:
+    """As a proxy does when its upstream dies: RST_STREAM with INTERNAL_ERROR on a healthy connection."""
+
+    async def scenario() -> None:
+        async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            settings, reset_stream = frame(4), frame(3, 1, (2).to_bytes(4, "big"))
+            writer.write(settings)
+            received = b""
+            while b"/opentelemetry" not in received:
+                received += await reader.read(1000)
+            writer.write(reset_stream)
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(reset, "127.0.0.1", 0)
+        transport = GrpcTransport(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", timeout=5)
+        assert await transport.send(Signal.TRACES, b"body") == Reply(Kind.RETRY, "RST_STREAM")
+        await transport.close()
+        server.close()
+
+    within(10, scenario)
+
+
+def frame(kind: int, stream: int = 0, payload: bytes = b"") -> bytes:
+    """One HTTP/2 frame without flags."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, 0]) + stream.to_bytes(4, "big") + payload
+
+
 def test_no_connection_a_reset_and_silence_are_all_retried() -> None:
     async def scenario() -> None:
         never = asyncio.Event()

@@ -301,6 +301,13 @@ class Machine(RuleBasedStateMachine):
             assert account.put == account.sent + account.rejected + sum(account.dropped.values()) + account.queued
 
     @invariant()
+    def nothing_is_left_when_all_is_done(self) -> None:
+        if not self.line.remaining():
+            assert not self.line
+            assert (self.line._away, self.line._pieces, list(self.line._apart)) == ({}, {}, [])
+            assert all(line.size_bytes == 0 for line in self.line._lines.values())
+
+    @invariant()
     def stored_is_what_remains(self) -> None:
         stored: set[object] = set()
         for call, value in self.store.calls:

@@ -2,12 +2,11 @@
 
 from luckrate_otel.assemble.assembler import Assembler
 from luckrate_otel.assemble.clocks import AgentClocks, Clocks, Limits
-from luckrate_otel.assemble.compact import COMPACT_OVER_BYTES, compact
+from luckrate_otel.assemble.compact import compact
 from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.assemble.effects import Closed, Compact, Effect, Final, Held, Release, ReleaseReason, Restore
 
 __all__ = [
-    "COMPACT_OVER_BYTES",
     "AgentClocks",
     "Assembler",
     "Clocks",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from itertools import takewhile
+from dataclasses import replace
 
 from luckrate_otel.assemble.check import Candidate, candidates, last_candidates
 from luckrate_otel.assemble.clocks import Clocks, Limits
 from luckrate_otel.assemble.closing import AllLinks, Closing, Due
-from luckrate_otel.assemble.compact import COMPACT_OVER_BYTES, compact
+from luckrate_otel.assemble.compact import compact
 from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.assemble.deadlines import Deadlines
 from luckrate_otel.assemble.effects import Compact, Effect, Held, Release, ReleaseReason, Restore
-from luckrate_otel.assemble.sizes import LINK_BYTES, size_of_facts
+from luckrate_otel.assemble.sharing import Shared, has_shareable
+from luckrate_otel.assemble.sizes import LINK_BYTES, TRACE_BYTES, size_of_facts
 from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace
 from luckrate_otel.facts import CloseReason, Facts
 
@@ -42,7 +43,7 @@ class Assembler:
         compact: Compact = compact,
     ) -> None:
         """restore: full facts of a held span, read again from its payload; given one, the facts of spans with payloads
-        over 1 KiB are kept without their contents. It must answer the same facts every time."""
+        over `limits.compact_over_bytes` are kept without contents. It must answer the same facts every time."""
         self.counts = Counts()
         self._clocks = clocks or Clocks()
         self._limits = limits or Limits()
@@ -74,7 +75,7 @@ class Assembler:
             self._pass_on(facts, ReleaseReason.NO_RUN, payload, size)
             return
         trace = self._traces.get(facts.head.trace_id) or self._open(facts.head.trace_id)
-        light = self._compact(facts) if self._compact and payload is not None and size > COMPACT_OVER_BYTES else None
+        light = self._light(trace, facts, payload, size)
         novelty = trace.novelty(facts, light)
         if novelty is Novelty.NEW:
             self._keep(trace, facts, light, payload, size)
@@ -155,8 +156,16 @@ class Assembler:
         del self._traces[trace.trace_id]
         self._open_ids.discard(_raw(trace.trace_id))
 
+    def _light(self, trace: Trace, facts: Facts, payload: object | None, size: int) -> Facts | None:
+        """The facts without contents, if those can be read again and are worth it."""
+        if self._compact is None or payload is None or size <= self._limits.compact_over_bytes:
+            return None
+        light = self._compact(facts)
+        return replace(light, head=replace(light.head, trace_id=trace.trace_id))  # one text for all its spans
+
     def _keep(self, trace: Trace, facts: Facts, light: Facts | None, payload: object | None, size: int) -> None:
-        kept, facts_size = trace.shared.share(facts) if light is None else (light, size_of_facts(light))
+        kept, facts_size = _share(trace, facts) if light is None else (light, size_of_facts(light))
+        facts_size += 0 if trace.count else TRACE_BYTES
         entry = Entry(kept, self._now_ns, facts_size, payload, size)
         entry.compacted = light is not None
         trace.keep(entry)
@@ -243,8 +252,7 @@ class Assembler:
         due_ns = self._release_ns(trace)
         if due_ns > self._now_ns:
             return
-        wait_ns = due_ns - trace.queue[0].seen_ns
-        leaving = takewhile(lambda entry: entry.seen_ns + wait_ns <= self._now_ns, trace.queue)
+        leaving = trace.held_until(self._now_ns - self._clocks.of(trace.agents).release_after_ns)
         out.append((due_ns, self._closing.release(trace, leaving, ReleaseReason.RELEASE_AFTER)))
 
     # ---- early -----------------------------------------------------------------------------------
@@ -272,6 +280,14 @@ class Assembler:
         except Exception:  # noqa: BLE001 - as in _visit
             self._closing.give_up(trace, self._now_ns, out)
         self._set_open_runs(trace, 0)
+
+
+def _share(trace: Trace, facts: Facts) -> tuple[Facts, int]:
+    if not has_shareable(facts):
+        return facts, size_of_facts(facts)
+    if trace.shared is None:
+        trace.shared = Shared()
+    return trace.shared.share(facts)
 
 
 def _raw(trace_id: str) -> bytes:

@@ -61,8 +61,12 @@ class Limits:
     held_bytes: payloads and facts of runs not judged yet; beyond it runs are judged early.
     late_bytes: facts of judged runs, kept to judge them again; beyond it the oldest are given up.
     link_bytes: parent links of passed spans; beyond it those of the trace that had links first are given up.
+    compact_over_bytes: of a held span with a larger payload the contents are not kept a second time, but read again
+    from the payload for the verdict. Below it they are about as large as the objects around them, and reading them
+    again would cost more than the memory is worth.
     """
 
     held_bytes: int = 512 * MIB
     late_bytes: int = 64 * MIB
     link_bytes: int = 64 * MIB
+    compact_over_bytes: int = 1024

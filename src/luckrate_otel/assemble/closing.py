@@ -8,8 +8,7 @@ from types import MappingProxyType
 from luckrate_otel.assemble.check import Candidate
 from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.assemble.effects import Closed, Effect, Final, Held, Release, ReleaseReason, Restore
-from luckrate_otel.assemble.sharing import Shared
-from luckrate_otel.assemble.sizes import RUN_BYTES, size_of_facts
+from luckrate_otel.assemble.sizes import RUN_BYTES, SPENT_BYTES, size_of_facts
 from luckrate_otel.assemble.trace import Entry, Judged, Trace
 from luckrate_otel.facts import ClosedRun, CloseReason
 from luckrate_otel.telemetry import NOTHING
@@ -128,7 +127,7 @@ class Closing:
         )
         self._counts.late_bytes += size
         self._kept[trace.trace_id, run_id] = trace
-        trace.shared = Shared()
+        trace.shared = None  # what its runs share they keep themselves
 
     def finish(self, trace: Trace, judged: Judged, due_ns: int, out: list[Due]) -> None:
         """The last verdict on this run stands; nothing of it is kept."""
@@ -164,8 +163,8 @@ class Closing:
             (trace_id, run_id), trace = next(iter(self._kept.items()))
             judged = trace.judged[run_id]
             trace.forget(self._without_verdict(judged))
-            self._counts.late_bytes += RUN_BYTES - judged.size
-            judged.members, judged.size, judged.spent = frozenset(), RUN_BYTES, True
+            self._counts.late_bytes += SPENT_BYTES - judged.size
+            judged.members, judged.size, judged.spent = frozenset(), SPENT_BYTES, True
             changed[trace_id] = trace
             self._spent[trace_id, run_id] = self._kept.pop((trace_id, run_id))
         while self._counts.late_bytes > self._late_bytes and self._spent:

@@ -8,19 +8,16 @@ from luckrate_otel.facts import Facts, Role
 from luckrate_otel.handoffs import target_of
 from luckrate_otel.telemetry import NOTHING
 
-# Below this a payload's contents are about as large as the objects around them, and reading it again costs more than
-# the memory is worth.
-COMPACT_OVER_BYTES = 1024
-
 
 def compact(facts: Facts) -> Facts:
-    """The facts that say what belongs to which run, without args, result, messages and texts."""
+    """The facts that say what belongs to which run, without call id, args, result, messages and texts."""
     handoff = facts.handoff
     if handoff is None and facts.role is Role.TOOL:
         handoff = target_of(facts.tool or "", facts.args)  # its args name the agent that the run goes on with
     return replace(
         facts,
         handoff=handoff,
+        call_id=None,
         args=None,
         result=None,
         error=None,

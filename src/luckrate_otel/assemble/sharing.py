@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from luckrate_otel.assemble.sizes import size_of_facts, size_of_message
+from luckrate_otel.assemble.sizes import MESSAGE_BYTES, size_of_facts, size_of_message
 from luckrate_otel.facts import Call, Facts, Message, Part, Text, ToolDefinition
 
 
@@ -24,8 +24,6 @@ class Shared:
 
     def share(self, facts: Facts) -> tuple[Facts, int]:
         """The same facts with known parts shared, and the bytes they newly take without their payload."""
-        if not (facts.inputs or facts.outputs or facts.system or facts.definitions):
-            return facts, size_of_facts(facts)
         inputs, of_inputs = self._share_messages(facts.inputs)
         outputs, of_outputs = self._share_messages(facts.outputs)
         size = size_of_facts(facts, messages=of_inputs + of_outputs)
@@ -52,7 +50,7 @@ class Shared:
             if known is None:
                 if len(alike) < _MAX_ALIKE:
                     alike.append(message)
-                size += size_of_message(message)
+                size += size_of_message(message) + MESSAGE_BYTES
             shared.append(known or message)
             size += 8
         return tuple(shared), size
@@ -72,6 +70,10 @@ class Shared:
 _MAX_DEFINITIONS = 32
 # Different messages of one likeness are compared one by one; more than a few are somebody's attack.
 _MAX_ALIKE = 8
+
+
+def has_shareable(facts: Facts) -> bool:
+    return bool(facts.inputs or facts.outputs or facts.system or facts.definitions)
 
 
 def _likeness(message: Message) -> Hashable:

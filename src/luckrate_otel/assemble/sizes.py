@@ -12,7 +12,10 @@ from typing import Any
 from luckrate_otel.facts import Call, Facts, Message, Part, Text
 
 ENTRY_BYTES = 900  # Facts, Head, ids, times, and the places in the indexes
+TRACE_BYTES = 900  # its object and the places in the indexes of traces; charged with its first entry
+SPENT_BYTES = 1300  # what is left of a run whose facts were given up, its trace included
 LINK_BYTES = 300  # two ids, a time, two places in indexes
+MESSAGE_BYTES = 800  # a message's place in the index that shares it
 RUN_BYTES = 400  # what is remembered of a judged run beside its facts
 _OBJECT_BYTES = 60  # header of a text or a small container
 _DEPTH = 8  # deeper values are counted as one object; decoding bounds depth, so this is rare

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from struct import pack
@@ -24,8 +24,6 @@ _INPUTS = frozenset({b"luckrate.case"})
 # Tags of Span fields: number and wire type "length-delimited".
 _ATTRIBUTES, _EVENTS = 9 << 3 | 2, 11 << 3 | 2
 _LOG_ATTRIBUTES = 6 << 3 | 2  # of LogRecord
-# The same in each signal.
-_RESOURCE_GROUP, _SCOPE_GROUP, _ITEM = 1 << 3 | 2, 2 << 3 | 2, 2 << 3 | 2
 
 _SEVERITY_TEXTS = ((17, "ERROR"), (13, "WARN"), (9, "INFO"))
 
@@ -126,31 +124,36 @@ def request(groups: Iterable[Group]) -> bytes:
         around = group.envelope
         requests[around.request_wire] = None
         resources.setdefault(around.resource_wire, {}).setdefault(around.scope_wire, []).append(group.items)
+    # Bytes are only joined once, at the very end: a request is megabytes, and each copy of it costs more than all the
+    # rest. Letting protobuf do it costs up to 0.6 µs a span at 300 bytes and 3 at 2 KiB; this 0.2 and 0.3.
     parts: list[bytes] = []
     for resource_wire, scopes in resources.items():
-        inner = [resource_wire]
-        for scope_wire, runs in scopes.items():
-            inner += _message(_SCOPE_GROUP, [scope_wire, *_items(runs)])
-        parts += _message(_RESOURCE_GROUP, inner)
-    return b"".join((*parts, *requests))
+        inner: list[bytes] = []
+        size = len(resource_wire) + sum(_add_scope(inner, scope_wire, runs) for scope_wire, runs in scopes.items())
+        parts += (b"\n", varint(size), resource_wire)
+        parts += inner
+    parts += requests
+    return b"".join(parts)
 
 
-# Bytes are only joined once, at the very end: a request is megabytes, and each copy of it costs more than all the
-# rest. Letting protobuf do it costs 0.6 µs a span at 300 bytes and 3 at 2 KiB; this 0.1 and 0.3.
-def _message(tag: int, parts: list[bytes]) -> list[bytes]:
-    return [_head(tag, sum(map(len, parts))), *parts]
-
-
-def _items(runs: list[Sequence[bytes]]) -> Iterator[bytes]:
+def _add_scope(parts: list[bytes], scope_wire: bytes, runs: list[Sequence[bytes]]) -> int:
+    """Add the parts of one scope group; returns how many bytes they are."""
+    inner = [scope_wire]
     for items in runs:
         for item in items:
-            yield _head(_ITEM, len(item))
-            yield item
+            inner.append(_item_head(len(item)))
+            inner.append(item)
+    size = sum(map(len, inner))
+    head = b"\x12" + varint(size)
+    parts.append(head)
+    parts += inner
+    return len(head) + size
 
 
 @lru_cache(4096)
-def _head(tag: int, size: int) -> bytes:
-    return bytes((tag,)) + varint(size)
+def _item_head(size: int) -> bytes:
+    """Tag and length of an item: field 2 of a scope group, in each signal."""
+    return b"\x12" + varint(size)
 
 
 def traces_request(parts: Iterable[tuple[Envelope, bytes]]) -> bytes:

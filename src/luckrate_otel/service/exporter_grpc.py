@@ -56,6 +56,8 @@ class GrpcTransport:
         try:
             response = await self._calls[signal](body, timeout=self._timeout, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
+            if _was_reset(error):
+                return Reply(Kind.RETRY, "RST_STREAM")
             return grpc_reply(error.code(), _details(error))
         return Reply(Kind.SENT, "OK", rejected=rejected_count(response))
 
@@ -70,6 +72,11 @@ def grpc_target(endpoint: str) -> tuple[str, bool]:
     parts = urlsplit(endpoint)
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
     return f"{host}:{parts.port or DEFAULT_PORT}", parts.scheme == "https"
+
+
+def _was_reset(error: grpc.aio.AioRpcError) -> bool:
+    """The library calls a stream reset by a proxy or a dying server INTERNAL, as if the server had answered that."""
+    return error.code() is grpc.StatusCode.INTERNAL and "Received RST_STREAM" in (error.details() or "")
 
 
 def _details(error: grpc.aio.AioRpcError) -> bytes | None:

@@ -102,12 +102,12 @@ class Intake:
 
     def _assemble(self, reading: Reading) -> None:
         now_ns = self._clock()
-        for trace_id, span_id, parent_id in reading.links:
-            self._assembler.link(trace_id.hex(), span_id.hex(), parent_id.hex(), now_ns)
         for arrival in reading.arrivals:
             payload = arrival.payload
             size = len(payload.wire) if payload else 0
             self._assembler.add(arrival.facts, now_ns, payload=payload, size=size)
+        for trace_id, span_id, parent_id in reading.links:  # after the facts, which open their traces
+            self._assembler.link(trace_id.hex(), span_id.hex(), parent_id.hex(), now_ns)
 
     def _settle(self, effects: Iterable[Effect]) -> None:
         effects = tuple(effects)

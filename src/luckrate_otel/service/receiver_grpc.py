@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import cast
 
@@ -11,7 +12,7 @@ import grpc
 import grpc.aio
 
 from luckrate_otel.errors import LuckrateError
-from luckrate_otel.service.answers import Accept, Refusal, Refused, accepted_body, refusal, status
+from luckrate_otel.service.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
 from luckrate_otel.service.auth import authorise
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -33,12 +34,14 @@ class GrpcReceiver:
     """One gRPC server for all signals; hands each body to `accept` and answers by the table of answers.py.
 
     token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
+    refused: requests not taken, by outcome; without those that the library refuses itself (too large, no such method).
     """
 
     def __init__(self, accept: Accept, *, token: str | None = None, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._accept = accept
         self._token = token
         self._repeats = Repeats(time.monotonic_ns)
+        self.refused: Counter[Outcome] = Counter()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", max_message_bytes),
@@ -76,13 +79,19 @@ class GrpcReceiver:
                     authorise(_authorization(context), self._token)
                 accepted = await self._accept(signal, body)
             except (LuckrateError, Refused) as error:
-                return await _refuse(context, refusal(error))
+                return await self._refuse(context, refusal(error))
             except Exception as error:  # noqa: BLE001 - one request is isolated from the next
                 self._report(signal, error)
-                return await _refuse(context, refusal(error))
+                return await self._refuse(context, refusal(error))
             return accepted_body(signal, accepted)
 
         return export
+
+    async def _refuse(self, context: Context, refused: Refusal) -> bytes:
+        self.refused[refused.outcome] += 1
+        made = status(refused)
+        details = (("grpc-status-details-bin", made.SerializeToString()),)
+        await context.abort(refused.answer.grpc, made.message, details)
 
     def _report(self, signal: Signal, error: Exception) -> None:
         quiet = self._repeats.due((signal, type(error)))
@@ -97,9 +106,3 @@ def _authorization(context: Context) -> str | bytes | None:
         if key == "authorization":
             return value
     return None
-
-
-async def _refuse(context: Context, refused: Refusal) -> bytes:
-    made = status(refused)
-    details = (("grpc-status-details-bin", made.SerializeToString()),)
-    await context.abort(refused.answer.grpc, made.message, details)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -62,7 +63,7 @@ class HttpReceiver:
 
     token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
     deadline: seconds for a whole body. max_buffered_bytes: of all bodies in work together.
-    grace: seconds for requests in work when it stops.
+    grace: seconds for requests in work when it stops. refused: requests not taken, by outcome.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class HttpReceiver:
         self._deadline = deadline
         self._max_buffered_bytes = max_buffered_bytes
         self._grace = grace
+        self.refused: Counter[Outcome] = Counter()
         self._buffered_bytes = 0
         self._repeats = Repeats(time.monotonic_ns)
         self._runner: web.ServerRunner | None = None
@@ -117,12 +119,12 @@ class HttpReceiver:
             authorise(request.headers.get("Authorization"), self._token)
             accepted = await self._receive(signal, request)
         except (LuckrateError, Refused) as error:
-            return _refuse(refusal(error), media)
+            return self._refuse(refusal(error), media)
         except ConnectionError:
             raise  # the sender is gone; nobody is left to answer
         except Exception as error:  # noqa: BLE001 - one request is isolated from the next
             self._report(error)
-            return _refuse(refusal(error), media)
+            return self._refuse(refusal(error), media)
         return web.Response(body=accepted_body(signal, accepted, media), content_type=media)
 
     async def _receive(self, signal: Signal, request: web.BaseRequest) -> Accepted:
@@ -166,6 +168,10 @@ class HttpReceiver:
             self._buffered_bytes += body.size - before
         if self._buffered_bytes > self._max_buffered_bytes:
             raise Busy("too many large requests at once", RETRY_AFTER)
+
+    def _refuse(self, refused: Refusal, media: str) -> web.Response:
+        self.refused[refused.outcome] += 1
+        return _refuse(refused, media)
 
     def _report(self, error: Exception) -> None:
         quiet = self._repeats.due(type(error).__name__)
