@@ -76,5 +76,5 @@ def test_the_whole_demo() -> None:
             verdict = re.search(r"^  = (.+?):", block, re.MULTILINE)
             found.setdefault(heading[1], []).append(verdict[1] if verdict else "none")
     assert found == VERDICTS
-    assert "Luck Rate ≥ 65 %: 15 lucky of 23 green" in done.stdout
+    assert "Luck Rate ≥ 61 %: 14 lucky of 23 green" in done.stdout
     assert took < 60
