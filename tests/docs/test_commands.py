@@ -39,7 +39,7 @@ def test_commands_parse(page: str, line: str) -> None:
 def test_specs_load(tmp_path: Path, page: str, block: str) -> None:
     file = tmp_path / "spec.yaml"
     file.write_text(block, encoding="utf-8")
-    assert load_spec(file).name == "refunds", page
+    assert load_spec(file).rules, page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

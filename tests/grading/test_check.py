@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from asking import run
 
 import luckrate_otel.rules
 from luckrate_otel import Spec, Step, Turn, check
@@ -29,6 +28,7 @@ from luckrate_otel.model import (
 )
 from luckrate_otel.rules import RULES
 from luckrate_otel.telemetry import Status
+from tests.grading.asking import run
 
 BAD = {"forbidden": ["a"]}
 UNJUDGED = {"no_repeat": True}

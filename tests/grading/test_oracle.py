@@ -11,12 +11,12 @@ from typing import Any
 
 import luckrate  # type: ignore[import-untyped]  # published without types
 import pytest
-from generated import TASKS, Plain, plain_steps, spec_mapping, with_repeats
 
 from luckrate_otel import Spec, Step, check
 from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Turn, Verdict, Violation
+from tests.grading.generated import TASKS, Plain, plain_steps, spec_mapping, with_repeats
 
 CASES = 10_000
 DOCS = Path(__file__).parents[2] / "docs" / "spec.md"

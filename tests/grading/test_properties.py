@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from generated import TASKS, TOOLS, VALUES, plain_steps, spec_mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Coverage, History, Trajectory, Verdict
 from luckrate_otel.rules import RULES
+from tests.grading.generated import TASKS, TOOLS, VALUES, plain_steps, spec_mapping
 
 leaves = st.one_of(
     st.none(),

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from asking import ask, only, places, run, state
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Coverage, Evidence, History, Severity, Step, Trajectory, Turn, Violation
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.substring import ENGINE
+from tests.grading.asking import ask, only, places, run, state
 
 A = {"id": "W1"}
 

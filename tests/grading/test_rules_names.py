@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from asking import ask, only, places, run, state
 
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Evidence, Severity, Step, Trajectory, Violation
+from tests.grading.asking import ask, only, places, run, state
 
 CUT_SHORT = [CloseReason.NO_ROOT, CloseReason.MEMORY, CloseReason.SHUTDOWN]
 WHOLE = [CloseReason.ROOT, CloseReason.END_OF_INPUT]

@@ -147,7 +147,7 @@ def test_steps_as_json_are_one_run_a_line(run: Run, traces: Path) -> None:
 def test_check_fails_the_gate_on_a_hard_violation(run: Run, traces: Path, spec: Path) -> None:
     status, out, err = run("check", traces, "--spec", spec)
     assert (status, err) == (1, "")
-    assert "✗ hard step 1: forbidden: " in out
+    assert "✗ hard step 1: forbidden[0]: " in out
     assert "Luck Rate 100 %: 1 lucky of 1 green" in out
     assert out.endswith("Gate failed\n  hard: 1 violation in 1 of 1 run (forbidden 1)\n")
     assert "s3cret" not in out
@@ -196,7 +196,7 @@ def test_bad_lines_are_told_and_counted_and_the_rest_is_used(run: Run, traces: P
 
 @pytest.mark.parametrize(
     ("content", "cause"),
-    [("", "the file is empty"), ("{", ""), (request(), "no agent run in it"), ("hello", "")],
+    [("", "the file is empty"), ("{", ""), (request(), "no agent run found"), ("hello", "")],
 )
 def test_unusable_input_is_one_line(run: Run, tmp_path: Path, content: str, cause: str) -> None:
     file = tmp_path / "x"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from luckrate_otel.vocabulary import CONVERSATION_ID
+
 # Which instrumentation each framework's spans came from; n8n and CrewAI need two to show every scenario.
 FRAMEWORKS: Mapping[str, str] = {
     "langgraph": "LangGraph",
@@ -24,7 +26,7 @@ FRAMEWORKS: Mapping[str, str] = {
 SCENARIOS: Mapping[str, str] = {
     "s1": "asks a human, as the policy says",
     "s2": "refunds although the policy asks for a human",
-    "s3": "refunds an order id that nobody mentioned",
+    "s3": "acts on an order id that nobody mentioned",
     "s4": "does what a web page told it to",
     "s5": "looks the order up five times, each fails",
     "s6": "looks the same order up twice",
@@ -60,7 +62,7 @@ def read_capture(framework: str, scenario: str) -> list[dict[str, Any]]:
 
 
 def renew(framework: str, scenario: str, requests: Sequence[dict[str, Any]], salt: bytes, now_ns: int) -> Play:
-    """Give a capture new trace ids, made from salt, and move its times so that it ends at now_ns.
+    """Give a capture new trace and conversation ids, made from salt, and move its times so that it ends at now_ns.
 
     salt: 16 random bytes. Changes the requests in place.
     """
@@ -75,6 +77,10 @@ def renew(framework: str, scenario: str, requests: Sequence[dict[str, Any]], sal
         _shift(span, "endTimeUnixNano", shift)
         for event in span.get("events", ()):
             _shift(event, "timeUnixNano", shift)
+        for attribute in span.get("attributes", ()):
+            if attribute["key"] == CONVERSATION_ID:
+                # Captures of one framework may share an id, and one run must not be read as the next one's past.
+                attribute["value"] = {"stringValue": f"{attribute['value']['stringValue']}-{salt.hex()}"}
     for request in requests:
         for group in request["resourceSpans"]:
             attributes = group.setdefault("resource", {}).setdefault("attributes", [])

@@ -183,5 +183,5 @@ def _print(out: TextIO, plays: Sequence[Play], sink: Sink, style: Style) -> None
 
 def _trajectory(run: Received, spans: Sequence[Span]) -> Trajectory:
     """The run's steps, read from the spans of its trace as any reader of the backend could."""
-    found = trajectories([span for span in spans if span.head.trace_id == run.trace_id], [])
-    return next(trajectory for trajectory in found if trajectory.root == run.root)
+    found = trajectories([span for span in spans if span.head.trace_id == run.trace_id])
+    return max(found, key=lambda trajectory: (trajectory.root == run.root, len(trajectory.steps)))

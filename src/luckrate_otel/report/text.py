@@ -131,7 +131,10 @@ def _findings(verdict: Verdict, gaps: Sequence[str], style: Style) -> Iterator[s
 def _violation(violation: Violation, style: Style) -> str:
     place = "the run" if violation.step is None else f"step {violation.step}"
     mark = style.paint(f"✗ {violation.severity:<4}", _SEVERITY_COLOURS[violation.severity])
-    return f"{mark} {place}: {safe(violation.message, 240)}"
+    told = violation.message
+    if not told.startswith(violation.clause):
+        told = f"{violation.clause}: {told}"
+    return f"{mark} {place}: {safe(told, 240)}"
 
 
 def _verdict(verdict: Verdict, style: Style) -> str:
