@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from luckrate_otel.provenance.tokens import forms
 from luckrate_otel.provenance.tokens.atoms import Atom
-from luckrate_otel.provenance.tokens.run import Run
+from luckrate_otel.provenance.tokens.run import SCAN, Run
 
 # Sums and products of any two of n numbers: above this many, almost every amount is "explained" by chance.
 MAX_OPERANDS = 60
@@ -20,7 +20,9 @@ def explains(run: Run, atom: Atom, step: int) -> bool:
     Sums and differences across texts count where the run states few numbers in all.
     """
     wanted = Decimal(atom.number or "0")
+    run.index.spend(SCAN * len(run.sources))
     texts = _latest(run, step)
+    run.index.spend(SCAN * MAX_OPERANDS * len(texts))
     asked = [value for source in texts if run.sources[source].from_user for value in _values(run, source)]
     pool = {value for source in texts for value in _values(run, source)}
     if len(pool) <= MAX_OPERANDS and any(wanted - value in pool or wanted + value in pool for value in pool if value):

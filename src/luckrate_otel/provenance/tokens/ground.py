@@ -5,7 +5,7 @@ from __future__ import annotations
 from luckrate_otel.model import Severity, Violation
 from luckrate_otel.provenance.tokens import derived, forms, naming
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
-from luckrate_otel.provenance.tokens.run import ArgLeaf, Run
+from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
 
 JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
@@ -62,6 +62,7 @@ def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
 
 def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     step = run.trajectory.steps[leaf.step]
+    run.index.spend(SCAN * len(run.sources))
     seen = [source for source in run.sources if source.since <= leaf.step]
     results = sum(source.step is not None for source in seen)
     others = dict.fromkeys(str(source) for source in seen if source.step is None)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from luckrate_otel.provenance.tokens.leaves import TooMuch
+
 # A number of its own: not the digits inside an identifier, a version or a longer number. "20kg" and "15th" still count.
 # Possessive and with a short look-ahead: a megabyte of digits costs one pass.
 NUMBER = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*+(?!\w{0,8}\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d{1,2}")
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
+MAX_HITS = 10_000  # places looked at in one text; a result made of one number repeated is no report
 MAX_DIGITS = 40  # longer runs of digits are data, not quantities; also keeps Decimal cheap
 
 
@@ -55,7 +58,7 @@ def spellings(number: str) -> tuple[str, ...]:
 
 
 def states(text: str, number: str) -> bool:
-    """The text states this canonical number, in any spelling, as a number of its own."""
+    """The text states this canonical number, in any spelling, as a number of its own. TooMuch: MAX_HITS."""
     whole, _, part = number.partition(".")
     heads = [whole]
     if len(whole) > 3:
@@ -66,12 +69,14 @@ def states(text: str, number: str) -> bool:
 
 def _stands(text: str, head: str, part: str) -> bool:
     at = text.find(head)
-    while at >= 0:
+    for _ in range(MAX_HITS):
+        if at < 0:
+            return False
         end = at + len(head)
         if (at == 0 or not _joins(text, at - 1)) and _tail(text, end, part):
             return True
         at = text.find(head, end)
-    return False
+    raise TooMuch
 
 
 def _joins(text: str, before: int) -> bool:

@@ -171,7 +171,8 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
     top = _Frame(path, record, keyed=True)
     frames = [top]
     lone, before = 0, len(found.fields)
-    for token in _TOKEN.findall(text):
+    for match in _TOKEN.finditer(text):
+        token = match[0]
         if token == ",":
             if top.value:
                 _close(found, top, depth)

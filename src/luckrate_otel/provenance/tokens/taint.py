@@ -9,7 +9,7 @@ from luckrate_otel.provenance.tokens.atoms import Atom, Kind, file_phrase, host_
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.judge import Judge, Lead
 from luckrate_otel.provenance.tokens.pointing import request
-from luckrate_otel.provenance.tokens.run import ArgLeaf, Match, Run
+from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Match, Run
 from luckrate_otel.provenance.tokens.severity import Level, Taint, severity
 from luckrate_otel.provenance.tokens.sources import Origin, Source
 from luckrate_otel.provenance.tokens.weigh import mentions_host, weigh
@@ -97,6 +97,7 @@ def _is_echo(run: Run, source: Source, atom: Atom) -> bool:
     """All words of the value were in the call itself: `cloned to /src/tool` answers clone(owner/tool, to=/src)."""
     if source.step is None:
         return False
+    run.index.spend(SCAN * len(run.leaves[source.step]))
     said = {word for leaf in run.leaves[source.step] for piece in leaf.atoms for word in piece.phrase.split(" ")}
     return said.issuperset(atom.phrase.split(" "))
 

@@ -9,7 +9,7 @@ from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.judge import Judge, Lead
 from luckrate_otel.provenance.tokens.place import Field
-from luckrate_otel.provenance.tokens.run import Match, Run
+from luckrate_otel.provenance.tokens.run import SCAN, Match, Run
 from luckrate_otel.provenance.tokens.severity import SHORT, Level, Taint, listed
 
 MAX_PLACES = 4  # untrusted sources looked into per value; the earliest is where it came from
@@ -27,7 +27,9 @@ def weigh(judge: Judge, lead: Lead) -> Taint | None:
                 return led
             continue
         trusted = judge.policy.fields.get(run.sources[match.source].tool or "", ())
-        for place in run.layout(match.source).holding(phrase):
+        read = run.layout(match.source)
+        run.index.spend(SCAN * len(read.fields))
+        for place in read.holding(phrase):
             if listed(place.path, trusted):
                 return None
             if not place.free and (place.phrase == phrase or (atom.kind is Kind.PATH and "<" in place.path)):
@@ -52,10 +54,12 @@ def _stated(run: Run, atom: Atom, match: Match) -> str:
 def _led(judge: Judge, source: int, phrase: str) -> Taint | None:
     """The value stands in an answer beside a suspect that the call had asked for."""
     read = judge.run.layout(source)
-    records = [read.record(place.record) for place in read.holding(phrase)]
+    places = read.holding(phrase)[:MAX_PLACES]
+    judge.run.index.spend(SCAN * len(read.fields) * (1 + len(places)))
+    records = [read.record(place.record) for place in places]
     for carried in judge.steered[source]:
         if (carried == phrase or any(within(carried, text) for text in records)) and judge.led_astray(carried):
-            path = next((place.path for place in read.holding(phrase)), "$")
+            path = places[0].path if places else "$"
             return Taint(Level.STEERED, source, path, "answer to a call that free text steered", Form.STEERED)
     return None
 
