@@ -119,3 +119,20 @@ def test_it_stays_within_its_bound_and_forgets_everything_in_the_end(runs: list[
     assert not store._by_age
     assert not store._with_steps
     assert store.size == 100 * len(store)
+
+
+def test_the_memory_of_losses_is_bounded_too() -> None:
+    store = Conversations(max_bytes=1600, max_age_ns=10)
+    for i in range(5):
+        store.remember(said("one", 0, "a", conversation=f"c{i}"), i)
+    store.remember(Trajectory(), 100)
+    assert [store.history("shop", f"c{i}", 50).missing for i in range(5)] == [False, False, False, True, True]
+    assert (len(store), store.size) == (2, 200)
+
+
+def test_a_conversation_that_lost_everything_can_go_on() -> None:
+    store = Conversations(max_age_ns=10)
+    store.remember(said("one", 0, "a"), 0)
+    store.remember(said("two", 95, "b", steps=(Step("t", {"x": [1, {"y": "z"}]}, True, "r"),)), 100)
+    assert store.history("shop", "c", 100).turns == ("b",)
+    assert store.history("shop", "c", 100).missing

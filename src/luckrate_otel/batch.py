@@ -22,7 +22,8 @@ from luckrate_otel.unrecognised import describe
 class Batch:
     """What a set of files held.
 
-    trajectories: by start time. problems: parts that could not be used. unrecognised: what was seen where no run was, "" else.
+    trajectories: by start time. problems: parts that could not be used. unrecognised: what was seen where no run
+    was, "" else.
     """
 
     trajectories: tuple[Trajectory, ...]

@@ -9,20 +9,36 @@ from luckrate_otel.adapters import ADAPTERS, Adapter
 from luckrate_otel.telemetry import LogRecord, Span
 
 _SHOWN = 8  # of each kind; a file may hold thousands of scopes
-_OPERATION_KEYS = ("gen_ai.operation.name", "operation.name", "ai.operationId", "rpc.method", "db.operation.name", "http.request.method")
+_OPERATION_KEYS = (
+    "gen_ai.operation.name",
+    "operation.name",
+    "ai.operationId",
+    "rpc.method",
+    "db.operation.name",
+    "http.request.method",
+)
 # What each convention's attributes begin with, where that is not the first word of its marker.
-_NAMESPACES = {"openinference": ("openinference.", "llm.", "input.value", "output.value"), "n8n": ("n8n.",), "genai": ("gen_ai.", "llm.")}
+_NAMESPACES = {
+    "openinference": ("openinference.", "llm.", "input.value", "output.value"),
+    "n8n": ("n8n.",),
+    "genai": ("gen_ai.", "llm."),
+}
 
 
 def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
-    """A few lines: how much was seen, of which scopes and operations, and which adapter came closest and why it did not fit."""
+    """A few lines: how much was seen, of which scopes and operations, and which adapter came closest and why it
+    did not fit.
+    """
     seen, records = tuple(spans), tuple(logs)
     if not seen and not records:
         return "no spans and no log records"
     lines = [f"{_count(len(seen), 'span')} and {_count(len(records), 'log record')}, none of an agent's run"]
     scopes = Counter(s.head.scope or "(no scope)" for s in seen) + Counter(r.scope or "(no scope)" for r in records)
     lines.append("scopes: " + _listed(scopes))
-    lines.append("operations: " + _listed(Counter(_operation(s) for s in seen) + Counter(r.event_name for r in records if r.event_name)))
+    lines.append(
+        "operations: "
+        + _listed(Counter(_operation(s) for s in seen) + Counter(r.event_name for r in records if r.event_name))
+    )
     lines.append(_closest(seen))
     return "\n".join(lines)
 
@@ -63,4 +79,5 @@ def _closest(spans: tuple[Span, ...]) -> str:
     if not scores:
         return "closest adapter: none; no attribute of any GenAI convention is on these spans"
     name, n = scores.most_common(1)[0]
-    return f"closest adapter: {name}, whose attributes or scope {_count(n, 'span')} share, but no agent, model call together with a tool call, or tool call is among them"
+    shared = f"closest adapter: {name}, whose attributes or scope {_count(n, 'span')} share"
+    return f"{shared}; but no agent span and no tool call is among them"

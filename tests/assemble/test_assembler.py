@@ -415,7 +415,7 @@ def test_a_trace_that_fails_is_forwarded_as_it_came_and_harms_no_other() -> None
     put(assembler, other, 0)
     broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
     assert assembler.take(SETTLE) == (
-        Release(TRACE, ReleaseReason.ERROR, (held(A, 0), broken)),
+        Release(TRACE, ReleaseReason.ERROR, (held(A, 0), broken), "RuntimeError"),
         Closed(run_of(other), (held(other, 0),)),
     )
     assert assembler.counts.errors == 1
@@ -544,3 +544,85 @@ def test_the_head_of_the_root_and_its_attributes_are_those_of_the_run() -> None:
     assert isinstance(closed, Closed)
     assert closed.run.root == head("a")
     assert closed.run.attributes == {"tenant": "x"}
+
+
+def test_a_link_to_a_span_that_is_claimed_after_all_is_replaced_by_it() -> None:
+    assembler = Assembler()
+    put(assembler, B, 0)
+    assembler.link(TRACE, sid("a"), "", 0)
+    put(assembler, A, 0)
+    assembler.link(TRACE, sid("a"), sid("f"), 0)
+    assert assembler.counts.link_bytes == 0
+    assert assembler.take(SETTLE) == (Closed(run_of(A, B), (held(A, 0), held(B, 0))),)
+
+
+def test_a_trace_that_fails_while_draining_is_forwarded_too() -> None:
+    def restore(span: Held) -> Facts:
+        raise RuntimeError(span.payload)
+
+    assembler = Assembler(restore=restore)
+    assembler.add(LARGE, 0, payload=b"large", size=5000)
+    broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
+    assert assembler.drain(CloseReason.SHUTDOWN, 0) == (Release(TRACE, ReleaseReason.ERROR, (broken,), "RuntimeError"),)
+    assert (assembler.counts, assembler.next_deadline()) == (Counts(errors=1), None)
+
+
+def test_ids_that_are_not_hex_are_ids_all_the_same() -> None:
+    assembler = Assembler()
+    odd = agent("a", trace="execution 12")
+    put(assembler, odd, 0)
+    assert list(assembler.open_traces) == [b"execution 12"]
+    assert assembler.take(SETTLE) == (Closed(run_of(odd), (held(odd, 0),)),)
+
+
+def test_a_late_span_of_a_run_that_is_not_whole_leaves_marked_late_before_its_verdict() -> None:
+    assembler = Assembler()
+    inner, more = agent("a", "f", 0, 9), tool("b", "a", 1)
+    put(assembler, inner, 0)
+    assembler.take(RELEASE)
+    assembler.take(VERDICT)
+    put(assembler, more, VERDICT)
+    assert assembler.take(VERDICT + SETTLE) == ()
+    assert assembler.take(VERDICT + RELEASE) == (
+        Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(more, VERDICT, late=True),)),
+    )
+    run = run_of(inner, more, reason=CloseReason.NO_ROOT, complete=False)
+    assert assembler.take(2 * VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
+
+
+def test_what_waits_for_a_second_verdict_keeps_the_first_one_from_becoming_final() -> None:
+    assembler = judged()
+    put(assembler, B, WINDOW + SETTLE - 1)
+    assert assembler.take(WINDOW + SETTLE) == ()
+    (closed,) = assembler.take(WINDOW + 2 * SETTLE - 1)
+    assert isinstance(closed, Closed)
+    assert closed.revision == 2
+
+
+def test_a_judged_run_whose_trace_fails_later_keeps_its_verdict() -> None:
+    def restore(span: Held) -> Facts:
+        raise RuntimeError(span.payload)
+
+    assembler = Assembler(restore=restore)
+    put(assembler, A, 0)
+    assembler.take(SETTLE)
+    assembler.add(LARGE, SETTLE, payload=b"large", size=5000)
+    broken = Held(compact(LARGE), b"large", 5000, SETTLE, compacted=True, late=True)
+    release, final = assembler.take(2 * SETTLE)
+    assert final == Final(run_of(A).run_id, 1)
+    assert isinstance(release, Release)
+    assert [h.payload for h in release.held] == [broken.payload]
+    assert assembler.counts == Counts(errors=1)
+
+
+def test_one_of_two_spans_with_one_id_can_be_forgotten_alone() -> None:
+    """A caller and the tool's server report one span id; only one of the two belongs to a run that is over."""
+    assembler = Assembler()
+    chain, server = wrapper("b", "", 1, kind=3), tool("b", "", 1, kind=2)
+    put(assembler, chain, 0)
+    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain, 0),)),)
+    put(assembler, server, SETTLE)
+    put(assembler, tool("b", "", 1, kind=3), SETTLE)
+    (closed,) = assembler.take(2 * SETTLE)
+    assert isinstance(closed, Closed)
+    assert [f.head.kind for f in closed.run.facts] == [2, 3]

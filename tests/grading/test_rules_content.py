@@ -37,6 +37,7 @@ A = {"id": "W1"}
         (run(Step("a", A, ok=None), Step("b", A)), "satisfied"),
         (run(Step("a", A), Step("a", A, ok=None)), "violated"),
         (run(Step("a", None), Step("b", A)), Gap.NOT_CAPTURED),
+        (run(Step("a", None), Step("a", None)), Gap.NOT_CAPTURED),
         (run(Step("a", None), gaps={(0, "args"): Gap.REDACTED}), Gap.REDACTED),
         (run(Step("a", None), Step("b", A), Step("b", A)), "violated"),
     ],

@@ -189,3 +189,10 @@ def test_a_call_waits_for_the_end_of_the_other_only_under_overlap(
 def test_names_from_a_model_stay_on_one_short_line() -> None:
     message = only(ask("unknown_tool", {"tools": ["a"]}, run("x\ny" + "z" * 200))).message
     assert message == "tools: x\N{REPLACEMENT CHARACTER}y" + "z" * 77 + "… (step 0) is not a tool of the vocabulary"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(79, "x" * 79), (80, "x" * 80), (81, "x" * 80 + "…")])
+def test_names_are_cut_past_80_characters(length: int, shown: str) -> None:
+    assert only(ask("forbidden", {"forbidden": ["x" * length]}, run("x" * length))).message == (
+        f"forbidden[0]: {shown} (step 0) must not be called"
+    )

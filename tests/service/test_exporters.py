@@ -216,14 +216,20 @@ def test_a_stream_that_is_reset_is_no_answer_of_the_next_hop_and_retried() -> No
             while b"/opentelemetry" not in received:
                 received += await reader.read(1000)
             writer.write(reset_stream)
-            await reader.read()
+            while await reader.read(1000):
+                pass
             writer.close()
+            await writer.wait_closed()
+            closed.set()
 
+        closed = asyncio.Event()
         server = await asyncio.start_server(reset, "127.0.0.1", 0)
         transport = GrpcTransport(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", timeout=5)
         assert await transport.send(Signal.TRACES, b"body") == Reply(Kind.RETRY, "RST_STREAM")
         await transport.close()
+        await closed.wait()
         server.close()
+        await server.wait_closed()
 
     within(10, scenario)
 

@@ -10,7 +10,8 @@ from luckrate_otel.adapters.structured import is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
-# Values that reached us without their names (Python *args, LangChain's single string argument) stand under this key until
+# Values that reached us without their names (Python *args, LangChain's single string argument) stand under this key
+# until
 # join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
 POSITIONAL = ""
 

@@ -67,7 +67,9 @@ def matchable(span: Span) -> Mapping[str, Value]:
 def tokens(attributes: Mapping[str, Value], *pairs: tuple[str, str]) -> int | None:
     """Input + output tokens under the first pair of keys that has any."""
     for one, other in pairs:
-        found = [v for v in (attributes.get(one), attributes.get(other)) if isinstance(v, int) and not isinstance(v, bool)]
+        found = [
+            v for v in (attributes.get(one), attributes.get(other)) if isinstance(v, int) and not isinstance(v, bool)
+        ]
         if found:
             return sum(found)
     return None

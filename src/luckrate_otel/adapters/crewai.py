@@ -1,7 +1,10 @@
-"""CrewAI through OpenLLMetry (scope `opentelemetry.instrumentation.crewai.instrumentation`), and its own telemetry (`crewai.telemetry`).
+"""CrewAI through OpenLLMetry (scope `opentelemetry.instrumentation.crewai.instrumentation`), and its own telemetry
+(`crewai.telemetry`).
 
-OpenLLMetry makes no tool spans: calls are in the messages of the OpenAI instrumentation, and without that only in the Python
-repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace of their own.
+OpenLLMetry makes no tool spans: calls are in the messages of the OpenAI instrumentation, and without that only in the
+Python
+repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace of
+their own.
 """
 
 from __future__ import annotations
@@ -73,7 +76,9 @@ def read_native(span: Span) -> Facts | None:
         task = _request(mapping(span.attributes.get("crew_inputs")))
         return facts(Role.AGENT, NAME, span, task_input=task, attributes=attributes)
     if span.head.name == "Crew Execution":
-        return facts(Role.WRAPPER, NAME, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes)
+        return facts(
+            Role.WRAPPER, NAME, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes
+        )
     return None
 
 

@@ -1,6 +1,7 @@
 """Did the call of this span fail, and how: status, `error.type`, exception events.
 
-UNSET means success in the GenAI conventions; other emitters set OK. A call that was cancelled or interrupted is neither: it
+UNSET means success in the GenAI conventions; other emitters set OK. A call that was cancelled or interrupted is
+neither: it
 never returned, whatever status its span was closed with (LangSmith closes it OK, Splunk UNSET, others ERROR).
 """
 

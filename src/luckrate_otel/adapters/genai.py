@@ -1,12 +1,14 @@
-"""OpenTelemetry GenAI conventions, versions 1.28 to genai 0.1.0: the reader of every scope without a table row of its own.
+"""OpenTelemetry GenAI conventions, versions 1.28 to genai 0.1.0: the reader of every scope without a table row of its
+own.
 
-Operation name where there is one (1.33 on), else the attributes that a span has. Content: span attributes (1.37 on), else span
+Operation name where there is one (1.33 on), else the attributes that a span has. Content: span attributes (1.37 on),
+else span
 events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details`), else the same as log events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters.arguments import arguments
@@ -16,8 +18,8 @@ from luckrate_otel.adapters.failure import failure
 from luckrate_otel.adapters.messages import calls_in, instructions, message, messages
 from luckrate_otel.adapters.results import Returned, outcome, returned, tells_failure
 from luckrate_otel.adapters.structured import mapping, structured, text_of
-from luckrate_otel.facts import Call, Evaluation, Facts, Gap, Message, Response, Role
-from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Value
+from luckrate_otel.facts import Evaluation, Facts, Gap, Message, Response, Role
+from luckrate_otel.telemetry import Head, LogRecord, Span, Value
 
 NAME = "genai"
 
@@ -75,7 +77,9 @@ def read(span: Span) -> Facts | None:
 
 
 def _holds_a_conversation(span: Span) -> bool:
-    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats parts of it."""
+    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
+    parts of it.
+    """
     operation = span.attributes.get(OPERATION)
     return operation is None or operation in OPERATIONS or str(operation).startswith("invoke_")
 
@@ -103,7 +107,11 @@ def _role_without_operation(span: Span) -> Role | None:
         return Role.MODEL
     if name.startswith("invoke_agent"):
         return Role.AGENT
-    if INPUT in attributes or OUTPUT in attributes or any(e.name in _ROLES or e.name == "gen_ai.choice" for e in span.events):
+    if (
+        INPUT in attributes
+        or OUTPUT in attributes
+        or any(e.name in _ROLES or e.name == "gen_ai.choice" for e in span.events)
+    ):
         return Role.MODEL if "gen_ai.system" in attributes or "gen_ai.provider.name" in attributes else Role.WRAPPER
     if AGENT_NAME in attributes or "gen_ai.agent.id" in attributes:
         return Role.WRAPPER
@@ -325,7 +333,8 @@ def _indexed(attributes: Mapping[str, Value], prefix: str, role: str = "user") -
     return tuple(found)
 
 
-_MAX_INDEX = 512  # messages of one call, and calls of one message: a bound against hostile attribute names, not a limit in practice
+# Messages of one call, and calls of one message: a bound against hostile attribute names, no limit in practice.
+_MAX_INDEX = 512
 
 
 # ---- evaluations -------------------------------------------------------------------------------
@@ -367,7 +376,15 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
     system = instructions(_either(log.attributes, log.body, SYSTEM))
     if not (inputs or outputs or evaluation or system):
         return None
-    head = Head(log.trace_id, log.span_id, name=name, start_ns=log.time_ns, end_ns=log.time_ns, scope=log.scope, service=log.service)
+    head = Head(
+        log.trace_id,
+        log.span_id,
+        name=name,
+        start_ns=log.time_ns,
+        end_ns=log.time_ns,
+        scope=log.scope,
+        service=log.service,
+    )
     return Facts(
         role=Role.WRAPPER if evaluation else Role.MODEL,
         adapter=adapter,
@@ -383,5 +400,3 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
         evaluations=(evaluation,) if evaluation else (),
         finish_reasons=finish_reasons(log.attributes.get(FINISH)),
     )
-
-

@@ -41,10 +41,10 @@ def _tool(span: Span) -> Facts | None:
     attributes = span.attributes
     if attributes.get(genai.TOOL_NAME) == MERGED:
         return facts(Role.WRAPPER, NAME, span)
-    legacy = {"args": arguments(attributes[LEGACY_ARGUMENTS])} if LEGACY_ARGUMENTS in attributes else {}
+    legacy = arguments(attributes[LEGACY_ARGUMENTS]) if LEGACY_ARGUMENTS in attributes else None
     value = attributes.get(LEGACY_RESPONSE, attributes.get("gen_ai.tool.call.result"))
     back = _unwrapped(value) if value is not None else None
-    return genai.read_tool(span, adapter=NAME, **legacy, **({"back": back} if back else {}))
+    return genai.read_tool(span, adapter=NAME, args=legacy, back=back)
 
 
 def _unwrapped(value: Value) -> Returned:

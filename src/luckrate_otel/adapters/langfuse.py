@@ -1,4 +1,4 @@
-"""Langfuse SDK (scope `langfuse-sdk`, 3 to 5): `langfuse.observation.*`; a span's name is the tool's or agent's name."""
+"""Langfuse SDK (scope `langfuse-sdk`, 3 to 5): `langfuse.observation.*`; spans are named as the tool or agent."""
 
 from __future__ import annotations
 
@@ -82,7 +82,13 @@ def _container(span: Span, role: Role) -> Facts:
         span,
         agent=name_of(span.head.name) if role is Role.AGENT else None,
         task_input=_question(_given(span.attributes.get(INPUT))),
-        final_output=None if failed else answer if isinstance(answer, str) else dumps(answer) if answer is not None else None,
+        final_output=None
+        if failed
+        else answer
+        if isinstance(answer, str)
+        else dumps(answer)
+        if answer is not None
+        else None,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from luckrate_otel.adapters.base import name_of
 
-# Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other graphs.
+# Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other
+# graphs.
 _GRAPHS = frozenset({"langgraph", "langchain_create_agent"})
 
 
@@ -18,7 +19,9 @@ def is_graph(metadata: Mapping[str, Any], name: str) -> bool:
     """
     if metadata.get("ls_integration") not in _GRAPHS:
         return False
-    return "langgraph_node" not in metadata or (metadata.get("lc_agent_name") == name and metadata["langgraph_node"] != name)
+    return "langgraph_node" not in metadata or (
+        metadata.get("lc_agent_name") == name and metadata["langgraph_node"] != name
+    )
 
 
 def agent_of(metadata: Mapping[str, Any]) -> str | None:

@@ -39,7 +39,9 @@ def read(span: Span) -> Facts | None:
 def _tool(span: Span) -> Facts | None:
     attributes = span.attributes
     completion = attributes.get(COMPLETION)
-    back = returned(completion) if completion != "{}" else Returned(None, gap=Gap.NOT_CAPTURED)  # a failed call's is empty
+    back = (
+        returned(completion) if completion != "{}" else Returned(None, gap=Gap.NOT_CAPTURED)
+    )  # a failed call's is empty
     found = mapping(completion)
     if set(found) == {"output"} and not isinstance(found["output"], Mapping):
         back = returned(found["output"])
@@ -93,10 +95,15 @@ def _outputs(value: Value) -> tuple[Message, ...]:
 def _chain(span: Span) -> Facts:
     attributes = span.attributes
     metadata = {k[len(METADATA) :]: v for k, v in attributes.items() if k.startswith(METADATA)}
-    # The outermost graph's span carries no LangChain metadata at all; it is known by having no parent and a state of messages.
-    graph = langgraph.is_graph(metadata, span.head.name) or (not span.head.parent_id and "langgraph_node" not in metadata)
+    # The outermost graph's span carries no LangChain metadata at all; it is known by having no parent and a
+    # state of messages.
+    graph = langgraph.is_graph(metadata, span.head.name) or (
+        not span.head.parent_id and "langgraph_node" not in metadata
+    )
     prompt = mapping(attributes.get(PROMPT)) if graph else {}
-    is_agent = graph and ("messages" in prompt or bool(metadata.get("ls_integration")) or attributes.get(KIND) == "agent")
+    is_agent = graph and (
+        "messages" in prompt or bool(metadata.get("ls_integration")) or attributes.get(KIND) == "agent"
+    )
     return facts(
         Role.AGENT if is_agent else Role.WRAPPER,
         NAME,

@@ -1,7 +1,9 @@
 """Chat messages of every schema in use → Message, one reader for all.
 
-OpenTelemetry (role + parts, 1.37 on; body form of 1.28–1.36), OpenAI chat and responses items, Anthropic blocks, Bedrock Converse,
-Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are skipped, never raised.
+OpenTelemetry (role + parts, 1.37 on; body form of 1.28 to 1.36), OpenAI chat and responses items, Anthropic blocks,
+Bedrock Converse,
+Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are
+skipped, never raised.
 """
 
 from __future__ import annotations
@@ -138,7 +140,9 @@ def _response(value: Mapping[str, Any]) -> Response:
     call_id = _first(value, "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId", "id")
     if ok is None and tells_failure(back.text):
         ok = False
-    return Response(text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name")))
+    return Response(
+        text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name"))
+    )
 
 
 def _server_call(value: Mapping[str, Any]) -> Call | None:
@@ -252,7 +256,7 @@ def _type_of(value: Mapping[str, Any]) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)  # noqa: PLR2004
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 def _is_parts(value: Any) -> bool:
@@ -267,7 +271,9 @@ def _is_parts(value: Any) -> bool:
 def _looks_like_part(value: Mapping[str, Any]) -> bool:
     if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return False
-    return value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
+    return (
+        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
+    )
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

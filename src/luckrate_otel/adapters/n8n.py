@@ -1,6 +1,7 @@
 """n8n: native spans (scope `n8n-workflow`, 2.19 on) and the community tracekit (scope `n8n-instrumentation`).
 
-Native spans carry no arguments, results or prompts; a tool call is the span of a tool sub-node, agents and tools are siblings
+Native spans carry no arguments, results or prompts; a tool call is the span of a tool sub-node, agents and tools are
+siblings
 under their workflow. The Agents feature (scope `@n8n/agents`) is Vercel's SDK with GenAI attributes: see vercel_ai.
 """
 
@@ -45,7 +46,9 @@ def read(span: Span) -> Facts | None:
         return _agent(span)
     if kind.startswith(_LANGCHAIN) and _MODEL_TYPE.fullmatch(short):
         return facts(Role.MODEL, NAME, span)
-    return facts(Role.WRAPPER, NAME, span, task_input=_question(span)) if "rigger" in short or short == "webhook" else None
+    return (
+        facts(Role.WRAPPER, NAME, span, task_input=_question(span)) if "rigger" in short or short == "webhook" else None
+    )
 
 
 def _tool(span: Span, kind: str) -> Facts | None:
@@ -108,7 +111,9 @@ def _result(value: Value) -> Returned:
     found, gap = structured(value)
     if not isinstance(found, Mapping):
         return Returned(None, gap=gap or (Gap.TRUNCATED if str(found).endswith(_CUT) else Gap.NOT_CAPTURED))
-    items = [i for row in found.get("ai_tool") or () if isinstance(row, (list, tuple)) for i in row if isinstance(i, Mapping)]
+    items = [
+        i for row in found.get("ai_tool") or () if isinstance(row, (list, tuple)) for i in row if isinstance(i, Mapping)
+    ]
     bodies = [i["json"] for i in items if "json" in i]
     if not bodies:
         return Returned(None, gap=Gap.NOT_CAPTURED)

@@ -1,6 +1,8 @@
-"""OpenAI Agents SDK through opentelemetry-instrumentation-openai-agents-v2 (scope `opentelemetry.instrumentation.openai_agents`).
+"""OpenAI Agents SDK through opentelemetry-instrumentation-openai-agents-v2 (scope
+`opentelemetry.instrumentation.openai_agents`).
 
-Superseded by the genai instrumentation, still in use. Its agent name on tool and model spans is a constant; the workflow
+Superseded by the genai instrumentation, still in use. Its agent name on tool and model spans is a constant; the
+workflow
 looks like an agent; in responses mode calls and their results are Python reprs inside text parts.
 """
 

@@ -1,4 +1,5 @@
-"""OpenInference (`openinference.span.kind`): LangChain, CrewAI, OpenAI Agents SDK, smolagents and every other of its emitters.
+"""OpenInference (`openinference.span.kind`): LangChain, CrewAI, OpenAI Agents SDK, smolagents and every other of its
+emitters.
 
 openinference-semantic-conventions 0.1.x. Messages are flattened into indexed attributes, arguments and results are
 `input.value` and `output.value`, whose meaning depends on the kind of span.
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-
 
 from luckrate_otel.adapters import langgraph
 from luckrate_otel.adapters.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
@@ -217,7 +217,7 @@ def _unflatten(fields: Mapping[str, Value], role: str) -> Message:
 def _unquoted(call: Mapping[str, Value]) -> dict[str, Value]:
     name = call.get("function.name")
     # CrewAI's event listener writes repr(name): 'lookup_order' with its quotes.
-    name = name[1:-1] if isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == "'" else name  # noqa: PLR2004
+    name = name[1:-1] if isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == "'" else name
     return {"id": call.get("id"), "name": name, "arguments": call.get("function.arguments")}
 
 
@@ -299,5 +299,3 @@ def _final(value: Value) -> str | None:
         if isinstance(found.get(key), str):
             return str(found[key])
     return None
-
-

@@ -29,9 +29,9 @@ def read(span: Span) -> Facts | None:
     if role is Role.TOOL:
         if (genai.tool_name(span) or "").startswith(OUTPUT_TOOL):
             return facts(Role.WRAPPER, NAME, span)
-        old_args = {"args": arguments(attributes[ARGUMENTS])} if ARGUMENTS in attributes else {}
-        old_result = {"back": returned(attributes[RESULT])} if RESULT in attributes else {}
-        return genai.read_tool(span, adapter=NAME, **old_args, **old_result)
+        old_args = arguments(attributes[ARGUMENTS]) if ARGUMENTS in attributes else None
+        old_result = returned(attributes[RESULT]) if RESULT in attributes else None
+        return genai.read_tool(span, adapter=NAME, args=old_args, back=old_result)
     if role is Role.AGENT:
         return _agent(span)
     if role is None:

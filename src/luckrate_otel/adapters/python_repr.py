@@ -1,6 +1,7 @@
 """Python reprs in attributes: `content='..' name='..'`, `TaskOutput(raw=.., messages=[..])`, `{'order_id': '88213'}`.
 
-Several instrumentations write str(object) where JSON belongs. This reads literals and constructor calls (as mappings) without
+Several instrumentations write str(object) where JSON belongs. This reads literals and constructor calls (as mappings)
+without
 evaluating anything; untrusted text must never reach an evaluator. Bounded in size and depth.
 """
 
@@ -52,7 +53,7 @@ def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     if code[0] in "xuU" and len(code) > 1:
         point = int(code[1:], 16)
-        return chr(point) if point < 0x110000 else ""  # noqa: PLR2004
+        return chr(point) if point < 0x110000 else ""
     if code[0] in "01234567":
         return chr(int(code, 8))
     return _SIMPLE.get(code, code)
@@ -82,7 +83,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
         return text[at : end + 1], end + 1
     if found := _NUMBER.match(text, at):
         number = found[0]
-        if len(number) > 300:  # noqa: PLR2004 - int() of thousands of digits is refused, and no identifier is that long
+        if len(number) > 300:
             return number, found.end()
         return (int(number) if number.lstrip("-").isdigit() else float(number)), found.end()
     if found := _NAME.match(text, at):
@@ -109,7 +110,7 @@ def _mapping(text: str, at: int, depth: int) -> tuple[dict[Any, Any], int]:
 
 
 def _sequence(text: str, at: int, depth: int, closing: str) -> tuple[list[Any], int]:
-    found = []
+    found: list[Any] = []
     while True:
         at = _skip(text, at)
         if at < len(text) and text[at] == closing:

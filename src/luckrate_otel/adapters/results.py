@@ -1,6 +1,7 @@
 """What a tool gave back, out of the wrappings that frameworks put around it.
 
-The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph handoff the
+The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph
+handoff the
 whole conversation, which must not pass for the tool's output.
 """
 
@@ -70,7 +71,7 @@ def _unwrap(value: Value, depth: int) -> Returned:
 
 
 def _from_text(text: str, depth: int) -> Returned:
-    if not depth or text[:1] not in ('{', '[', '"'):
+    if not depth or text[:1] not in ("{", "[", '"'):
         return _from_repr(text) if text.startswith(("content=", "Command(")) else Returned(text)
     try:
         found = loads(text)
@@ -103,13 +104,18 @@ def _from_mapping(value: Mapping[str, Any], depth: int) -> Returned | None:
         return _tool_message(value, depth)
     if value.get("type") == "text" and isinstance(value.get("text"), str):
         return Returned(value["text"])
-    if isinstance(value.get("content"), (list, tuple)) and ("isError" in value or "is_error" in value or len(value) == 1):
+    if isinstance(value.get("content"), (list, tuple)) and (
+        "isError" in value or "is_error" in value or len(value) == 1
+    ):
         flagged = value.get("isError", value.get("is_error"))
         inner = _unwrap(value["content"], depth)
         return Returned(inner.text, (not flagged) if isinstance(flagged, bool) else None)
-    if "output" in value and set(value) <= {"output", "kwargs", "tags", "metadata"} and isinstance(value["output"], Mapping):
-        inner = _from_mapping(value["output"], depth)
-        return inner if inner is not None else Returned(dumps(value["output"]))
+    if (
+        "output" in value
+        and set(value) <= {"output", "kwargs", "tags", "metadata"}
+        and isinstance(value["output"], Mapping)
+    ):
+        return _from_mapping(value["output"], depth) or Returned(dumps(value["output"]))
     if value.get("type") in ("json", "error-text", "error-json", "content") and "value" in value:  # Vercel tool outputs
         inner = _unwrap(value["value"], depth)
         return Returned(inner.text, False if value["type"].startswith("error") else None)

@@ -1,4 +1,6 @@
-"""Strands Agents (scope `strands.telemetry.tracer`): GenAI conventions in three forms, content as span events by default."""
+"""Strands Agents (scope `strands.telemetry.tracer`): GenAI conventions in three forms, content as span events by
+default.
+"""
 
 from __future__ import annotations
 

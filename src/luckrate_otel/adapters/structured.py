@@ -1,6 +1,7 @@
 """JSON or structured: the same content arrives as a JSON string on spans and as nested values on log records.
 
-Python SDKs before 1.45 can only put strings on a span, so most instrumentations dump JSON; size limits (SDK, Tempo) then
+Python SDKs before 1.45 can only put strings on a span, so most instrumentations dump JSON; size limits (SDK, Tempo)
+then
 cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
 """
 
@@ -13,8 +14,11 @@ from typing import Any
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
-# What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking processors.
-REDACTED = frozenset({"__redacted__", "[redacted]", "<redacted>", "redacted", "<elided>", "***", "[masked]", "<masked>"})
+# What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking
+# processors.
+REDACTED = frozenset(
+    {"__redacted__", "[redacted]", "<redacted>", "redacted", "<elided>", "***", "[masked]", "<masked>"}
+)
 
 
 def _constant(name: str) -> str:
@@ -53,7 +57,7 @@ def plain(value: Value, depth: int = 64) -> Any:
 
 
 def is_redacted(value: Value) -> bool:
-    return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED  # noqa: PLR2004
+    return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED
 
 
 def structured(value: Value) -> tuple[Any, Gap | None]:

@@ -1,4 +1,5 @@
-"""Vercel AI SDK: `LegacyOpenTelemetry` and ai ≤ 6 (scope `ai`, `ai.operationId`), and n8n's Agents feature (scope `@n8n/agents`), which is built on it.
+"""Vercel AI SDK: `LegacyOpenTelemetry` and ai ≤ 6 (scope `ai`, `ai.operationId`), and n8n's Agents feature (scope
+`@n8n/agents`), which is built on it.
 
 The newer `OpenTelemetry` integration (scope `gen_ai`) follows the GenAI conventions and is read by genai.
 """
@@ -23,7 +24,10 @@ NAME = "vercel_ai"
 OPERATION = "ai.operationId"
 FUNCTION = "ai.telemetry.functionId"
 _CALLS = (".doGenerate", ".doStream")
-_TOKENS = (("ai.usage.promptTokens", "ai.usage.completionTokens"), ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"))
+_TOKENS = (
+    ("ai.usage.promptTokens", "ai.usage.completionTokens"),
+    ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
+)
 
 
 def read(span: Span) -> Facts | None:
@@ -38,14 +42,20 @@ def read(span: Span) -> Facts | None:
         return _loop(span)
     found = genai.role_of(span)
     if found is Role.AGENT:
-        return genai.read_conversation(span, found, adapter=NAME, inputs=(), outputs=())  # its gen_ai.prompt is a catalogue
+        return genai.read_conversation(
+            span, found, adapter=NAME, inputs=(), outputs=()
+        )  # its gen_ai.prompt is a catalogue
     return facts(Role.WRAPPER, NAME, span) if found is not None else None
 
 
 def _tool(span: Span) -> Facts | None:
     attributes = span.attributes
-    args = attributes.get("ai.toolCall.args", attributes.get("ai.toolCall.input", attributes.get("gen_ai.tool.call.arguments")))
-    value = attributes.get("ai.toolCall.result", attributes.get("ai.toolCall.output", attributes.get("gen_ai.tool.call.result")))
+    args = attributes.get(
+        "ai.toolCall.args", attributes.get("ai.toolCall.input", attributes.get("gen_ai.tool.call.arguments"))
+    )
+    value = attributes.get(
+        "ai.toolCall.result", attributes.get("ai.toolCall.output", attributes.get("gen_ai.tool.call.result"))
+    )
     return genai.read_tool(
         span,
         adapter=NAME,
@@ -61,7 +71,12 @@ def _result(value: Value) -> Returned:
     """n8n tools answer `{"status", "data": [{"json": …, "pairedItem": …}]}`: the json is what the tool gave."""
     found = mapping(value)
     rows = found.get("data")
-    if "status" in found and isinstance(rows, list) and rows and all(isinstance(r, Mapping) and "json" in r for r in rows):
+    if (
+        "status" in found
+        and isinstance(rows, list)
+        and rows
+        and all(isinstance(r, Mapping) and "json" in r for r in rows)
+    ):
         bodies = [r["json"] for r in rows]
         return Returned(dumps(bodies[0] if len(bodies) == 1 else bodies), found["status"] != "error")
     return returned(value)
@@ -92,12 +107,16 @@ def _answer(attributes: Mapping[str, Value]) -> tuple[Message, ...]:
 
 
 def _loop(span: Span) -> Facts:
-    """`ai.generateText` and the like: the whole loop over model and tools. Its toolCalls repeat those of the model calls."""
+    """`ai.generateText` and the like: the whole loop over model and tools. Its toolCalls repeat those of the
+    model calls.
+    """
     attributes = span.attributes
     prompt, _ = structured(attributes.get("ai.prompt"))
     told = prompt if isinstance(prompt, Mapping) else {}
     asked = texts(messages(told.get("messages", attributes.get("ai.prompt.messages"))), "user")
-    question = text_of(told.get("prompt")) or (asked[-1] if asked else None) or (prompt if isinstance(prompt, str) else None)
+    question = (
+        text_of(told.get("prompt")) or (asked[-1] if asked else None) or (prompt if isinstance(prompt, str) else None)
+    )
     answer = text_of(attributes.get("ai.response.text")) or text_of(attributes.get("ai.response.object"))
     stopped = attributes.get("ai.response.finishReason") != "tool-calls" and span.head.status is not Status.ERROR
     inside = span.head.scope == "@n8n/agents"  # one loop per turn, inside an agent span

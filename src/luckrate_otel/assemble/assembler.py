@@ -216,8 +216,8 @@ class Assembler:
             if trace.check_ns <= self._now_ns:
                 self._look(trace, out)
             self._release_due(trace, out)
-        except Exception:  # noqa: BLE001 - one trace is isolated from the others here, and its telemetry from grading
-            self._closing.give_up(trace, self._now_ns, out)
+        except Exception as error:  # noqa: BLE001 - one trace is isolated from the others here, and its telemetry from grading
+            self._closing.give_up(trace, error, self._now_ns, out)
         self._schedule(trace)
 
     def _look(self, trace: Trace, out: list[Due]) -> None:
@@ -277,8 +277,8 @@ class Assembler:
                     effect = self._closing.settle(trace, run, reason, links, self._now_ns)
                     if effect is not None:
                         out.append((self._now_ns, effect))
-        except Exception:  # noqa: BLE001 - as in _visit
-            self._closing.give_up(trace, self._now_ns, out)
+        except Exception as error:  # noqa: BLE001 - as in _visit
+            self._closing.give_up(trace, error, self._now_ns, out)
         self._set_open_runs(trace, 0)
 
 

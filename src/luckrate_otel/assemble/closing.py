@@ -45,11 +45,10 @@ class Closing:
         self.charge(trace, sum(entry.total_size for entry in leaving) - before)
         return Release(trace.trace_id, reason, held)
 
-    def give_up(self, trace: Trace, now_ns: int, out: list[Due]) -> None:
+    def give_up(self, trace: Trace, error: Exception, now_ns: int, out: list[Due]) -> None:
         """Forget a trace that failed; its telemetry goes on as it came."""
         held = tuple(self._hand_out(entry) for entry in trace.all() if entry.payload is not None)
-        if held:
-            out.append((now_ns, Release(trace.trace_id, ReleaseReason.ERROR, held)))
+        out.append((now_ns, Release(trace.trace_id, ReleaseReason.ERROR, held, type(error).__name__)))
         self.charge(trace, -trace.size)
         for judged in list(trace.judged.values()):
             self.finish(trace, judged, now_ns, out)

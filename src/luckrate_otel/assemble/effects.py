@@ -13,8 +13,9 @@ from luckrate_otel.facts import ClosedRun, Facts
 class Held:
     """One held span, as it is handed out.
 
-    payload: what add() was given. size: its bytes. compacted: facts lacks args, result and messages; never so in an
-    effect, only in what `restore` is called with. late: it came after the verdict on its run (`luckrate.late`).
+    payload: what add() was given. size: its bytes. compacted: facts lacks args, result and messages; so in what
+    `restore` is called with, and in an effect only if restoring failed. late: it came after the verdict on its run
+    (`luckrate.late`).
     """
 
     facts: Facts
@@ -37,11 +38,12 @@ class ReleaseReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Forward these spans now."""
+    """Forward these spans now. error: with reason error, the kind of exception; its text might quote a prompt."""
 
     trace_id: str
     reason: ReleaseReason
     held: tuple[Held, ...]
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ _MS = 1e6  # nanoseconds
 
 
 def join(run: ClosedRun) -> Trajectory:
-    """Rebuild a run's trajectory. Pure and total: never raises on what telemetry holds, the same facts give the same answer."""
+    """Rebuild a run's trajectory. Pure and total: never raises on what telemetry holds, the same facts give the
+    same answer.
+    """
     facts = merge_logs(run.facts)
     tree = Tree(facts, run.links)
     ran = executions(facts, tree)
@@ -31,7 +33,7 @@ def join(run: ClosedRun) -> Trajectory:
     silent = not ran and not any(f.adapter in WITH_TOOL_SPANS for f in facts)
     asked = issues(models, facts, whole=silent)
     definitions = _definitions(facts)
-    placed = steps(ran, asked, pair(ran, asked, tree), facts, tree, definitions)
+    placed = steps(ran, asked, pair(ran, asked, tree), facts=facts, tree=tree, definitions=definitions)
     said = words(facts, models, placed, tree, run.root)
     start_ns = min((*(p.issued_ns for p in placed), *((run.root.start_ns,) if run.root else _starts(facts))), default=0)
     root = next((f for f in facts if run.root and f.head.span_id == run.root.span_id), None)
@@ -113,7 +115,9 @@ def _tokens(models: tuple[ModelCall, ...]) -> int | None:
     return sum(told) if told else None
 
 
-def _coverage(facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words) -> Coverage:
+def _coverage(
+    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words
+) -> Coverage:
     """tools: a call would have been seen, as a span or in a message."""
     found = [p.step for p in placed]
     talked = any(m.fact.outputs for m in models)

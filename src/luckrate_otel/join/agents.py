@@ -31,7 +31,8 @@ class Agents:
     def of(self, execution: Execution | None, issue: Issue | None) -> str:
         """The name, `main` where nothing tells.
 
-        What the span says itself, then the nearest agent above it (or above a second span of the same call), then the model
+        What the span says itself, then the nearest agent above it (or above a second span of the same call),
+        then the model
         call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's name.
         """
         if execution is not None and execution.fact.agent:
@@ -95,12 +96,18 @@ class Agents:
 
 
 def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree) -> Facts | None:
-    """The agent that a call without a tool span started (smolagents' managed agents): same name, first to start after it."""
+    """The agent that a call without a tool span started (smolagents' managed agents): same name, first to start
+    after it.
+    """
     name = canonical(issue.call.tool)
     for fact in facts:
         if fact.role is Role.AGENT and not fact.log and fact.agent and canonical(fact.agent) == name:
             later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
-            if later and fact.head.span_id != issue.scope[0] and fact.head.span_id not in tree.ids_above(issue.source.head.span_id):
+            if (
+                later
+                and fact.head.span_id != issue.scope[0]
+                and fact.head.span_id not in tree.ids_above(issue.source.head.span_id)
+            ):
                 return fact
     return None
 
@@ -111,7 +118,7 @@ def handoff_span(issue: Issue, facts: Iterable[Facts], taken: set[str]) -> Facts
     if "transfer" not in name and "handoff" not in name:
         return None
     for fact in facts:
-        if fact.handoff and fact.head.span_id not in taken and fact.head.start_ns >= issue.start_ns:
-            if canonical(fact.handoff) in name:
-                return fact
+        later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
+        if later and fact.handoff and canonical(fact.handoff) in name:
+            return fact
     return None

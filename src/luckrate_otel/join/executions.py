@@ -1,6 +1,7 @@
 """Tool spans → executions: each call once, however many spans show it.
 
-The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP client,
+The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP
+client,
 transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
 """
 
@@ -14,16 +15,20 @@ from luckrate_otel.adapters.arguments import POSITIONAL
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
 
-# Two wrappers of one call start within this of each other; captures show 0.1 to 1 ms, LangSmith rounds to 256 ns.
-SLACK_NS = 20_000_000
+# By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
+# reading order.
+SLACK_NS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One call that ran. fact: what all its spans say together, with the ids and times of the outermost; spans: all ids."""
+    """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all
+    of them.
+    """
 
     fact: Facts
     spans: tuple[str, ...]
+    scopes: frozenset[str]
 
     @property
     def start_ns(self) -> int:
@@ -35,7 +40,9 @@ class Execution:
 
 
 def canonical(tool: str) -> str:
-    """A tool's name without the spelling that models do not see: `Delegate work to coworker` → `delegate_work_to_coworker`."""
+    """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
+    `delegate_work_to_coworker`.
+    """
     return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
 
 
@@ -47,7 +54,7 @@ def executions(facts: Iterable[Facts], tree: Tree) -> tuple[Execution, ...]:
             outer = _outermost(fact, tree)
             groups.setdefault(outer.head.span_id, []).append(fact)
     nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
-    return tuple(sorted(_without_twins(nested), key=lambda e: (e.start_ns, e.end_ns, e.spans)))
+    return tuple(sorted(_without_twins(nested, tree), key=lambda e: (e.start_ns, e.end_ns, e.spans)))
 
 
 def _outer_first(fact: Facts) -> tuple[int, int, str]:
@@ -82,50 +89,46 @@ def agree(one: Facts, other: Facts) -> bool:
     return POSITIONAL in one.args or POSITIONAL in other.args
 
 
-def _without_twins(found: list[Execution]) -> list[Execution]:
-    """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one enclosing the other."""
+def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
+    """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one
+    enclosing the other.
+    """
     ordered = sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans))
     kept: list[Execution] = []
     open_: list[Execution] = []
     for execution in ordered:
         open_ = [e for e in open_ if e.end_ns + SLACK_NS >= execution.start_ns]
-        twin = next((e for e in sorted(open_, key=lambda e: -e.start_ns) if _are_twins(e, execution)), None)
+        twin = next((e for e in sorted(open_, key=lambda e: -e.start_ns) if _are_twins(e, execution, tree)), None)
         if twin is None:
             kept.append(execution)
             open_.append(execution)
         else:
-            merged = _merged([twin.fact, execution.fact], (*twin.spans, *execution.spans))
+            # The pair stays open for a third instrumentation, but takes no second span of a scope it
+            # has: that is a real repeat.
+            both = _merged([twin.fact, execution.fact])
+            merged = replace(both, spans=(*twin.spans, *execution.spans), scopes=twin.scopes | execution.scopes)
             kept[kept.index(twin)] = merged
-            open_.remove(twin)  # each call has one twin per instrumentation: a parallel identical call keeps its own
-            if _scopes(merged) < _ALL_SCOPES:
-                open_.append(merged)
+            open_[open_.index(twin)] = merged
     return kept
 
 
-_ALL_SCOPES = 3
-
-
-def _scopes(execution: Execution) -> int:
-    return len(execution.spans)
-
-
-def _are_twins(one: Execution, other: Execution) -> bool:
+def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
     a, b = one.fact, other.fact
-    if a.head.scope == b.head.scope or a.head.trace_id != b.head.trace_id or not _same_call(a, b):
-        return False
-    if a.call_id and b.call_id and a.call_id != b.call_id:
+    if a.head.span_id in tree.ids_above(b.head.span_id) or b.head.span_id in tree.ids_above(a.head.span_id):
+        return False  # nested with an agent or model between them: a sub-agent's call of the same tool
+    if one.scopes & other.scopes or a.head.trace_id != b.head.trace_id or not _same_call(a, b):
         return False
     inside = one.start_ns - SLACK_NS <= other.start_ns and other.end_ns <= one.end_ns + SLACK_NS
     around = other.start_ns - SLACK_NS <= one.start_ns and one.end_ns <= other.end_ns + SLACK_NS
-    close = abs(one.start_ns - other.start_ns) <= SLACK_NS
-    return close and (inside or around)
+    return inside or around
 
 
-def _merged(spans: list[Facts], ids: tuple[str, ...] = ()) -> Execution:
+def _merged(spans: list[Facts]) -> Execution:
     """The outermost span, completed by the others; a failure of any of them is the call's failure."""
-    first = spans[0]
+    first, ids = spans[0], tuple(f.head.span_id for f in spans)
+    scopes = frozenset(f.head.scope for f in spans)
     if len(spans) == 1:
-        return Execution(first, ids or (first.head.span_id,))
+        return Execution(first, ids, scopes)
     failed = next((f for f in reversed(spans) if f.ok is False), None)
     named = next((f for f in spans if f.args is not None and POSITIONAL not in f.args), None)
     args = named or next((f for f in spans if f.args is not None), first)
@@ -143,7 +146,7 @@ def _merged(spans: list[Facts], ids: tuple[str, ...] = ()) -> Execution:
         ok=False if failed else None if unknown else True,
         error=_error(spans, failed) if failed else first.error if unknown else None,
     )
-    return Execution(fact, ids or tuple(f.head.span_id for f in spans))
+    return Execution(fact, ids, scopes)
 
 
 def _error(spans: list[Facts], failed: Facts) -> str | None:

@@ -1,6 +1,7 @@
 """Model calls → the tool calls that they asked for, with the answer that a later model call got to see.
 
-The model's own words give what a tool span may lack: call id, argument names, the moment and order of issue, and calls that
+The model's own words give what a tool span may lack: call id, argument names, the moment and order of issue, and
+calls that
 never became a span. Later inputs repeat them; each counts once.
 """
 
@@ -42,7 +43,8 @@ class Issue:
     """A tool call that a model asked for.
 
     source: the span that shows it; by a model, or (container) only listed by the agent or crew as a whole.
-    position: its place within the turn. answer: what later input shows. last: no later call of the same conversation was seen.
+    position: its place within the turn. answer: what later input shows. last: no later call of the same
+    conversation was seen.
     """
 
     call: Call
@@ -66,7 +68,9 @@ def key_of(call: Call) -> Key:
 
 
 def model_calls(facts: Iterable[Facts], tree: Tree) -> tuple[ModelCall, ...]:
-    """Model calls by start. A model span inside another is the same call (ADK's call_llm, two instrumentations at once)."""
+    """Model calls by start. A model span inside another is the same call (ADK's call_llm, two instrumentations at
+    once).
+    """
     groups: dict[str, list[Facts]] = {}
     for fact in facts:
         if fact.role is Role.MODEL:
@@ -99,7 +103,9 @@ def _model_call(group: list[Facts], tree: Tree) -> ModelCall:
             finish_reasons=next((f.finish_reasons for f in reversed(ordered) if f.finish_reasons), ()),
             tokens=next((f.tokens for f in ordered if f.tokens is not None), None),
         )
-    return ModelCall(first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered))
+    return ModelCall(
+        first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered)
+    )
 
 
 def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
@@ -113,7 +119,8 @@ def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
 def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool) -> tuple[Issue, ...]:
     """Every tool call that was asked for in this run, answered where an answer is shown.
 
-    whole: nothing but messages tells of calls in this run, so what a first input already holds of the present turn counts too.
+    whole: nothing but messages tells of calls in this run, so what a first input already holds of the present
+    turn counts too.
     """
     found: list[Issue] = []
     for model in models:

@@ -1,11 +1,13 @@
-"""Log events carry what their span does not: content in event-only modes. They may come in any order, on other requests."""
+"""Log events carry what their span does not: content in event-only modes. They may come in any order, on other
+requests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from luckrate_otel.facts import Facts, Message, Role
+from luckrate_otel.facts import Evaluation, Facts, Message, Role
 
 
 def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
@@ -24,7 +26,9 @@ def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
         ordered = sorted(told, key=lambda f: (f.head.start_ns, f.head.name, repr(f.inputs)))
         own = spans.get(span_id)
         spans[span_id] = _filled(own, ordered) if own is not None else _standing_alone(ordered)
-    return tuple(sorted((*spans.values(), *loose), key=lambda f: (f.head.start_ns, f.log, f.head.end_ns, f.head.span_id)))
+    return tuple(
+        sorted((*spans.values(), *loose), key=lambda f: (f.head.start_ns, f.log, f.head.end_ns, f.head.span_id))
+    )
 
 
 def _filled(span: Facts, logs: list[Facts]) -> Facts:
@@ -38,7 +42,8 @@ def _filled(span: Facts, logs: list[Facts]) -> Facts:
         definitions=span.definitions or next((log.definitions for log in logs if log.definitions), ()),
         evaluations=(*span.evaluations, *_evaluations(logs)),
         finish_reasons=span.finish_reasons or next((log.finish_reasons for log in logs if log.finish_reasons), ()),
-        conversation_id=span.conversation_id or next((log.conversation_id for log in logs if log.conversation_id), None),
+        conversation_id=span.conversation_id
+        or next((log.conversation_id for log in logs if log.conversation_id), None),
     )
 
 
@@ -50,7 +55,7 @@ def _standing_alone(logs: list[Facts]) -> Facts:
     return _filled(replace(model, head=head, inputs=(), outputs=(), evaluations=()), logs)
 
 
-def _evaluations(logs: Iterable[Facts]) -> tuple:  # type: ignore[type-arg]
+def _evaluations(logs: Iterable[Facts]) -> tuple[Evaluation, ...]:
     return tuple(e for log in logs for e in log.evaluations)
 
 

@@ -14,7 +14,8 @@ from luckrate_otel.telemetry import Value
 def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) -> dict[int, int]:
     """Index of execution → index of issue. Each issue runs once at most, and never before its model call began.
 
-    By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and arguments,
+    By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
+    arguments,
     and by tool alone where the span has no arguments. Of several, the conversation's own and the latest model call win.
     """
     ids = {i.call.call_id for i in issues if i.call.call_id}
@@ -28,15 +29,21 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
             if n in pairs:
                 continue
             candidates = [i for i in by_tool.get(canonical(execution.fact.tool or ""), ()) if i in free]
-            at = _best(execution, candidates, issues, tree, ids, by_id=by_id)
-            if at is not None:
-                pairs[n] = at
-                free.discard(at)
+            best = _best(execution, candidates, issues, tree, ids, by_id=by_id)
+            if best is not None:
+                pairs[n] = best
+                free.discard(best)
     return pairs
 
 
 def _best(
-    execution: Execution, candidates: Iterable[int], issues: tuple[Issue, ...], tree: Tree, ids: set[str | None], *, by_id: bool
+    execution: Execution,
+    candidates: Iterable[int],
+    issues: tuple[Issue, ...],
+    tree: Tree,
+    ids: set[str],
+    *,
+    by_id: bool,
 ) -> int | None:
     fact = execution.fact
     scope = tree.scope(fact)

@@ -34,6 +34,7 @@ def steps(
     found: tuple[Execution, ...],
     asked: tuple[Issue, ...],
     pairs: Mapping[int, int],
+    *,
     facts: tuple[Facts, ...],
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
@@ -42,20 +43,24 @@ def steps(
     agents = Agents(facts, tree)
     turns = _turn_starts(found, asked, pairs)
     done = [
-        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns) for n, execution in enumerate(found)
+        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns)
+        for n, execution in enumerate(found)
     ]
     taken = {span for execution in found for span in execution.spans}
     used = set(pairs.values())
     for at, issue in enumerate(asked):
         if at not in used:
-            placed, span = _told(issue, facts, taken, tree, agents, turns)
+            span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
+            placed = _told(issue, span, agents.of(None, issue), turns)
             done.append(placed)
-            taken |= {span} if span else set()
+            taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=lambda p: p.order))
 
 
 def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
-    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it streams."""
+    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it
+    streams.
+    """
     turns: dict[str, int] = {}
     for issue in asked:
         if not issue.container:
@@ -72,7 +77,11 @@ def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: 
 
 
 def _ran(
-    execution: Execution, issue: Issue | None, agents: Agents, definitions: tuple[ToolDefinition, ...], turns: Mapping[str, int]
+    execution: Execution,
+    issue: Issue | None,
+    agents: Agents,
+    definitions: tuple[ToolDefinition, ...],
+    turns: Mapping[str, int],
 ) -> Placed:
     fact = execution.fact
     args, args_gap = _arguments(fact, issue, definitions)
@@ -119,7 +128,11 @@ def _arguments(
 ) -> tuple[Mapping[str, Value] | None, Gap | None]:
     asked = issue.call.args if issue else None
     if fact.args is None:
-        return (asked, None) if asked is not None else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
+        return (
+            (asked, None)
+            if asked is not None
+            else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
+        )
     if POSITIONAL not in fact.args:
         return fact.args, None
     if asked is not None and (full := named(fact.args, asked)) is not None:
@@ -156,11 +169,8 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 # ---- calls that only messages tell of ----------------------------------------------------------
 
 
-def _told(
-    issue: Issue, facts: tuple[Facts, ...], taken: set[str], tree: Tree, agents: Agents, turns: Mapping[str, int]
-) -> tuple[Placed, str | None]:
-    """A step from messages. It has a span where an agent ran instead of a tool, or a handoff was recorded."""
-    span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
+def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]) -> Placed:
+    """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
     ok: bool | None
     error: str | None = None
@@ -183,13 +193,12 @@ def _told(
         args=issue.call.args,
         ok=ok,
         result=result,
-        agent=agents.of(None, issue),
+        agent=agent,
         error=error,
         duration=max(span.head.end_ns - span.head.start_ns, 0) / _MS if span is not None else None,
         span=span.head.span_id if span is not None else None,
     )
-    placed = Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
-    return placed, step.span
+    return Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
 
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:

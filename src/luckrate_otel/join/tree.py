@@ -45,7 +45,9 @@ class Tree:
         return any(fact.role is Role.TOOL for fact in self.above(span_id))
 
     def scope(self, fact: Facts) -> tuple[str, str]:
-        """Whose conversation a span belongs to: nearest agent or tool call above it, or the topmost ancestor there is."""
+        """Whose conversation a span belongs to: nearest agent or tool call above it, or the topmost ancestor
+        there is.
+        """
         top = fact.head.span_id
         for ancestor in self.ids_above(fact.head.span_id):
             top = ancestor

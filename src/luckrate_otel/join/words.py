@@ -22,7 +22,9 @@ class Words:
     history: History
 
 
-def words(facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], tree: Tree, root: Head | None) -> Words:
+def words(
+    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], tree: Tree, root: Head | None
+) -> Words:
     """Only the outermost agents' words: what a sub-agent is asked was written by a model."""
     outer = [m for m in models if m.outermost]
     containers = _containers(facts, tree)
@@ -43,7 +45,9 @@ def _is_users(message: Message) -> bool:
 
 def _containers(facts: tuple[Facts, ...], tree: Tree) -> list[Facts]:
     """Agents and workflows that are not below a tool call, outermost first."""
-    found = [f for f in facts if f.role in (Role.AGENT, Role.WRAPPER) and not f.log and not tree.in_a_call(f.head.span_id)]
+    found = [
+        f for f in facts if f.role in (Role.AGENT, Role.WRAPPER) and not f.log and not tree.in_a_call(f.head.span_id)
+    ]
     return sorted(found, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id))
 
 
@@ -61,10 +65,13 @@ def _asked(containers: Iterable[Facts]) -> tuple[str, ...]:
     return ()
 
 
-def _later_turns(outer: list[ModelCall], first: ModelCall | None, asked: tuple[str, ...], placed: tuple[Placed, ...]) -> Iterable[Turn]:
+def _later_turns(
+    outer: list[ModelCall], first: ModelCall | None, asked: tuple[str, ...], placed: tuple[Placed, ...]
+) -> Iterable[Turn]:
     """User texts that join the same conversation later: a person answering in the middle of the run.
 
-    Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a guard)
+    Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a
+    guard)
     is written by the program and may quote tool results.
     """
     if first is None:
@@ -107,7 +114,9 @@ def _history(past: tuple[Message, ...], asked: tuple[str, ...]) -> History:
 # ---- the answer --------------------------------------------------------------------------------
 
 
-def _final(containers: list[Facts], outer: list[ModelCall], placed: tuple[Placed, ...], root: Head | None) -> str | None:
+def _final(
+    containers: list[Facts], outer: list[ModelCall], placed: tuple[Placed, ...], root: Head | None
+) -> str | None:
     last_ns = max((*(m.end_ns for m in outer), *(p.issued_ns for p in placed)), default=0)
     by_end = sorted(containers, key=lambda f: -f.head.end_ns)
     depth_order = {f.head.span_id: n for n, f in enumerate(containers)}
@@ -134,7 +143,9 @@ def _answer(fact: Facts) -> str | None:
 
 
 def _spoken(outputs: tuple[Message, ...], *, whole: bool = False) -> str | None:
-    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI SDK)."""
+    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI
+    SDK).
+    """
     for message in reversed(outputs):
         if message.role == "assistant":
             calls = any(isinstance(p, Call) for p in message.parts)

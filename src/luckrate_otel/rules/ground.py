@@ -20,4 +20,4 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return spec.engine.ground(trajectory, spec.policy)
 
 
-RULE = Rule("ground", Severity.WARN, (GROUND,), evaluate, default_on=True)
+RULE = Rule("ground", Severity.WARN, (GROUND,), evaluate)

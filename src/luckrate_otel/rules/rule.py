@@ -26,7 +26,6 @@ class Rule:
     id: what violations and `severity:` call it. severity: of its violations, unless it says otherwise per violation.
     keys: the keys of the spec that it reads; the first is the one its docs stand under.
     evaluate: pure; called only while the rule is on; an exception becomes not_evaluated(error).
-    default_on: on in a spec that does not write it; then its being not evaluated leaves the path as it is.
     active: whether the spec asks for it.
     """
 
@@ -34,5 +33,9 @@ class Rule:
     severity: Severity
     keys: tuple[Key[Any], ...]
     evaluate: Callable[[Trajectory, Spec], Outcome]
-    default_on: bool = False
     active: Callable[[Rule, Spec], bool] = asks_something
+
+    @property
+    def default_on(self) -> bool:
+        """On in a spec that does not write it; then its being not evaluated leaves the path as it is."""
+        return any(key.default is True for key in self.keys)

@@ -78,4 +78,4 @@ def _violation(trajectory: Trajectory, index: int, argument: str | None, name: s
     )
 
 
-RULE = Rule("secrets", Severity.WARN, (SECRETS,), evaluate, default_on=True)
+RULE = Rule("secrets", Severity.WARN, (SECRETS,), evaluate)

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
+from luckrate_otel.provenance.tokens import forms
 from luckrate_otel.provenance.tokens.atoms import Atom
-from luckrate_otel.provenance.tokens.run import Run
+from luckrate_otel.provenance.tokens.run import SCAN, Run
 
 # Sums and products of any two of n numbers: above this many, almost every amount is "explained" by chance.
 MAX_OPERANDS = 60
-MAX_TEXTS = 200
-_WORD_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
+# Numbers a model calculates with are in what it read last. Looking farther back costs more than it explains.
+MAX_READ = 60_000
 
 
 def explains(run: Run, atom: Atom, step: int) -> bool:
-    """The number is a sum, difference, product, share or total of numbers of one text, or of one text and the user's."""
+    """The number can be calculated: sum, difference, product, share or total within one text or with the user's numbers.
+
+    Sums and differences across texts count where the run states few numbers in all.
+    """
     wanted = Decimal(atom.number or "0")
-    if _across(run, wanted, step):
+    run.index.spend(SCAN * len(run.sources))
+    texts = _latest(run, step)
+    run.index.spend(SCAN * MAX_OPERANDS * len(texts))
+    asked = [value for source in texts if run.sources[source].from_user for value in _values(run, source)]
+    pool = {value for source in texts for value in _values(run, source)}
+    if len(pool) <= MAX_OPERANDS and any(wanted - value in pool or wanted + value in pool for value in pool if value):
         return True
-    asked = [n for k, s in enumerate(run.sources) if s.from_user and s.since <= step for n in _values(run, k)]
-    texts = [k for k, s in enumerate(run.sources) if s.since <= step][-MAX_TEXTS:]
-    return any(_from(wanted, _values(run, k), asked) for k in texts)
+    return any(_from(wanted, _values(run, source), asked) for source in texts)
 
 
-def _across(run: Run, wanted: Decimal, step: int) -> bool:
-    """A sum or difference of two numbers of different texts; only where there are few, else chance explains all."""
-    pool = {
-        Decimal(n) for k, s in enumerate(run.sources) if s.since <= step for n in run.index.numbers(k) if len(n) <= 12
-    }
-    return len(pool) <= MAX_OPERANDS and any(
-        wanted - value in pool or wanted + value in pool for value in pool if value
-    )
+def _latest(run: Run, step: int) -> list[int]:
+    """The newest sources before the step, up to MAX_READ characters in all."""
+    found: list[int] = []
+    read = 0
+    for number in range(len(run.sources) - 1, -1, -1):
+        source = run.sources[number]
+        if source.since <= step and (read := read + len(source.text)) <= MAX_READ:
+            found.append(number)
+    return found
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
     """The id is a known word or two and a known number: `credit_card_5634230` from "credit card" and `gift_card_5634230`."""
-    match = _WORD_AND_ID.fullmatch(atom.phrase)
+    match = forms.WORD_AND_ID.fullmatch(atom.phrase)
     return match is not None and all(
         any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()
     )

@@ -44,7 +44,10 @@ def decoded(text: str) -> str:
     if "%" in text:
         text = unquote(text)
     if "&" in text:
-        text = html.unescape(text)
+        try:
+            text = html.unescape(text)
+        except ValueError:  # a character reference of thousands of digits
+            return text
     return text
 
 

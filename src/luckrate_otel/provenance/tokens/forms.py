@@ -8,7 +8,7 @@ import re
 from enum import StrEnum
 
 from luckrate_otel.provenance.tokens import copied, dates, numbers
-from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit, url_phrase
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit, host_phrase
 from luckrate_otel.provenance.tokens.fold import phrase
 
 
@@ -39,7 +39,11 @@ class Form(StrEnum):
 STRICT_FORMS = frozenset({Form.SAME, Form.FOLDED, Form.NUMBER, Form.DATE, Form.URL, Form.GROUPED})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,4000}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,2000}")
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4000}+={0,2}")
+_SEGMENT = re.compile(r"[/\\\\?&=#]")
+_NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
+WORD_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
+MIN_BLOB = 16  # characters; twelve bytes are the least that would be worth hiding
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,4000}+={0,2}")
 _GROUPS = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _SPLIT = re.compile(r"[a-z]+|\d+")
 MIN_ID = 4  # characters of an id that says something without its prefix
@@ -104,7 +108,8 @@ def undone(text: str) -> str:
 
 def blobs(text: str) -> tuple[str, ...]:
     """The folded words of every base64 or hex passage of a text that decodes to readable text."""
-    found = (undone(match) for match in _BLOB.findall(text))
+    long = [piece for piece in text.split() if len(piece) >= MIN_BLOB]
+    found = (undone(match) for match in _BLOB.findall(" ".join(long)))
     return tuple(plain for plain in found if plain)
 
 
@@ -117,11 +122,31 @@ def wanted(atom: Atom) -> set[str]:
     """The words that must be looked out for in texts to trace this atom."""
     if atom.kind is Kind.PROSE:
         return {copied.anchor(run) for run in copied.runs(atom.phrase)}
-    found = set(atom.phrase.split(" "))
+    phrases = [atom.phrase]
     if atom.number is not None:
-        for spelling in numbers.spellings(atom.number):
-            found.update(spelling.split(" "))
+        phrases += numbers.spellings(atom.number)
     if atom.kind is not Kind.NUMBER:
-        for _, other in (*strict(atom), *loose(atom)):
-            found.update(other.split(" "))
-    return found
+        phrases += [phrase for _, phrase in (*strict(atom), *loose(atom))]
+    if atom.kind in (Kind.URL, Kind.PATH):
+        phrases += parts(atom)
+    if match := WORD_AND_ID.fullmatch(atom.phrase):
+        phrases += match.groups()
+    return {word for phrase in phrases for word in phrase.split(" ")}
+
+
+def parts(atom: Atom) -> tuple[str, ...]:
+    """The parts of a path or URL that must be known: the host, and every run of words with digits in it.
+
+    The other words of a path are names, which an agent may choose (it creates files). A date in a name is no id.
+    """
+    found: list[str] = []
+    rest = atom.text
+    if atom.kind is Kind.URL:
+        found.append(host_phrase(atom.text))
+        _, sep, after = rest.partition("://")
+        rest = re.split(r"[/?#]", after if sep else rest, maxsplit=1)[-1]
+    for segment in _SEGMENT.split(rest):
+        for run in _NUMBERED.findall(phrase(segment)):
+            if (sum(map(str.isdigit, run)) > 1 or len(run) > 2) and dates.parse(run.replace(" ", "-")) is None:
+                found.append(run)
+    return tuple(found)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from luckrate_otel.model import Severity, Violation
-from luckrate_otel.provenance.tokens import dates, derived, naming
-from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit, host_phrase
-from luckrate_otel.provenance.tokens.fold import phrase
-from luckrate_otel.provenance.tokens.run import ArgLeaf, Run
+from luckrate_otel.provenance.tokens import derived, forms, naming
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
+from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
 
 JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
 SMALL = 100
-_SEGMENT = re.compile(r"[/\\\\?&=#]")
-_NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
 
 
 def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
@@ -42,7 +36,7 @@ def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
         return False
     if atom.kind is Kind.NUMBER and not naming.is_id(leaf.name) and derived.explains(run, atom, step):
         return False
-    if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in _parts(atom)):
+    if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in forms.parts(atom)):
         return False
     return not run.encoded(atom, step)
 
@@ -60,22 +54,6 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
     return True
 
 
-def _parts(atom: Atom) -> Iterator[str]:
-    """The parts of a path or URL that must be known: the host, and every run of words with digits in it.
-
-    The other words of a path are names, which an agent may choose (it creates files). A date in a name is no id.
-    """
-    rest = atom.text
-    if atom.kind is Kind.URL:
-        yield host_phrase(atom.text)
-        _, sep, after = rest.partition("://")
-        rest = re.split(r"[/?#]", after if sep else rest, maxsplit=1)[-1]
-    for segment in _SEGMENT.split(rest):
-        for run in _NUMBERED.findall(phrase(segment)):
-            if (sum(map(str.isdigit, run)) > 1 or len(run) > 2) and dates.parse(run.replace(" ", "-")) is None:
-                yield run
-
-
 def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
     if part in written:
         return False
@@ -84,6 +62,7 @@ def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
 
 def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     step = run.trajectory.steps[leaf.step]
+    run.index.spend(SCAN * len(run.sources))
     seen = [source for source in run.sources if source.since <= leaf.step]
     results = sum(source.step is not None for source in seen)
     others = dict.fromkeys(str(source) for source in seen if source.step is None)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from luckrate_otel.provenance.tokens import numbers
-from luckrate_otel.provenance.tokens.fold import decoded, words
+from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 from luckrate_otel.provenance.tokens.sources import Source
 
-# Characters compared while verifying candidates. A run of 500 steps with 8 kB results needs about 10 million; beyond
-# this bound the run was made to be expensive.
-MAX_COMPARED = 400_000_000
+# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs about
+# 10 million, in well under a second; beyond this bound the run was made to be expensive.
+MAX_COMPARED = 300_000_000
 
 
 class Index:
@@ -19,61 +19,73 @@ class Index:
         self.sources = sources
         self._wanted = wanted
         self._where: dict[str, list[int]] = {}
-        self._phrases: list[str] = []
+        self._phrases: list[str | None] = [None] * len(sources)
         self._numbers: dict[int, frozenset[str]] = {}
         self._found: dict[str, tuple[int, ...]] = {}
         self._compared = 0
         for number, source in enumerate(sources):
-            self._phrases.append(self._read(number, source.text, wanted))
+            hits = wanted.intersection(words(source.text))
+            if (plain := _plain(source.text)) is not None:
+                hits |= wanted.intersection(words(plain))
+            for word in hits:
+                self._where.setdefault(word, []).append(number)
 
-    def _read(self, number: int, text: str, wanted: set[str]) -> str:
-        found = words(text)
-        hits = wanted.intersection(found)
-        readable = f" {' '.join(found)} " if hits else ""
-        if ("\\" in text or "%" in text or "&" in text) and (plain := decoded(text)) != text:
-            found = words(plain)
-            if more := wanted.intersection(found):
-                hits |= more
-                readable += f"| {' '.join(found)} "
-        for word in hits:
-            self._where.setdefault(word, []).append(number)
-        return readable
-
-    def find(self, phrase: str) -> tuple[int, ...]:
+    def find(self, wanted: str) -> tuple[int, ...]:
         """The sources that hold the phrase as a run of whole words, oldest first; one of its words was wanted."""
-        known = self._found.get(phrase)
+        known = self._found.get(wanted)
         if known is None:
-            known = self._found[phrase] = self._search(phrase)
+            known = self._found[wanted] = self._search(wanted)
         return known
 
-    def _search(self, phrase: str) -> tuple[int, ...]:
-        parts = phrase.split(" ")
-        held = [self._where.get(part, ()) for part in parts if part in self._wanted]
-        rarest = min(held, key=len, default=())
-        if len(parts) == 1 or not rarest:
-            return tuple(rarest)
-        needle = f" {phrase} "
-        self._compared += sum(len(self._phrases[number]) for number in rarest)
+    def _search(self, wanted: str) -> tuple[int, ...]:
+        parts = wanted.split(" ")
+        held = sorted((self._where.get(part, []) for part in parts if part in self._wanted), key=len)
+        if len(parts) == 1 or not held or not held[0]:
+            return tuple(held[0]) if held else ()
+        both = held[0]
+        for other in held[1:3]:  # three words narrow the choice enough
+            among = set(other)
+            both = [number for number in both if number in among]
+        needle = f" {wanted} "
+        self.spend(sum(len(self.sources[number].text) for number in both) + len(held[0]))
+        return tuple(number for number in both if needle in self._read(number))
+
+    def _read(self, number: int) -> str:
+        """A source as one phrase, blanks at both ends; its decoded form behind it if that differs."""
+        known = self._phrases[number]
+        if known is None:
+            text = self.sources[number].text
+            plain = _plain(text)
+            known = f" {phrase(text)} " if plain is None else f" {phrase(text)} | {phrase(plain)} "
+            self._phrases[number] = known
+        return known
+
+    def spend(self, compared: int) -> None:
+        """Count work against the bound of one run. TooMuch: the bound is reached."""
+        self._compared += compared
         if self._compared > MAX_COMPARED:
             raise TooMuch
-        return tuple(number for number in rarest if needle in self._phrases[number])
 
     def find_number(self, number: str) -> tuple[int, ...]:
         """The sources that state this canonical number, in any spelling."""
-        candidates = {source for spelling in numbers.spellings(number) for source in self.find(spelling)}
-        return tuple(sorted(source for source in candidates if number in self.numbers(source)))
+        candidates = sorted({source for spelling in numbers.spellings(number) for source in self.find(spelling)})
+        self.spend(sum(len(self.sources[source].text) for source in candidates))
+        return tuple(source for source in candidates if numbers.states(self.sources[source].text, number))
 
     def numbers(self, source: int) -> frozenset[str]:
-        """The numbers a source states; computed once."""
+        """All numbers a source states; computed once."""
         known = self._numbers.get(source)
         if known is None:
-            known = self._numbers[source] = self._read_numbers(self.sources[source].text)
+            known = self._numbers[source] = numbers.numbers_in(self.sources[source].text)
         return known
 
-    @staticmethod
-    def _read_numbers(text: str) -> frozenset[str]:
-        found = numbers.numbers_in(text)
-        return found | numbers.numbers_in(decoded(text)) if "\\" in text else found
+    def holds(self, source: int, wanted: str) -> bool:
+        return f" {wanted} " in self._read(source)
 
-    def holds(self, source: int, phrase: str) -> bool:
-        return f" {phrase} " in self._phrases[source]
+
+def _plain(text: str) -> str | None:
+    """The text with escapes undone, None if that changes nothing."""
+    if "\\" not in text and "%" not in text and "&" not in text:
+        return None
+    plain = decoded(text)
+    return plain if plain != text else None

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from json import loads
+from typing import Any
 
-from luckrate_otel.provenance.tokens.fold import decoded, phrase
+from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 
+MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
+_JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
 _YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
@@ -21,19 +25,27 @@ _INLINE = frozenset(
 _ATTRIBUTE = re.compile(r"([\w:-]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Field:
     """One value of a result. free: written text rather than a value with a place of its own. record: its group."""
 
     path: str
-    phrase: str
+    text: str
     record: int
     free: bool = False
+    _phrase: str | None = None
+
+    @property
+    def phrase(self) -> str:
+        """The folded words; folded when first asked for, as most fields never are."""
+        if self._phrase is None:
+            self._phrase = phrase(self.text)
+        return self._phrase
 
 
 @dataclass(slots=True)
 class Layout:
-    """The fields of one result. parents: record → the record around it; titles: record → phrase of its own key."""
+    """The fields of one result. parents: record → the record around it; titles: record → its own key."""
 
     fields: list[Field] = field(default_factory=list)
     parents: list[int] = field(default_factory=lambda: [0])
@@ -45,14 +57,18 @@ class Layout:
         return len(self.parents) - 1
 
     def add(self, path: str, text: str, record: int, *, free: bool = False) -> None:
-        folded = phrase(text)
-        if folded:
-            self.fields.append(Field(path, folded, record, free))
+        if text and not text.isspace():
+            self.fields.append(Field(path, text, record, free))
+
+    def holding(self, wanted: str) -> list[Field]:
+        """The fields that hold a phrase as a run of whole words."""
+        key = max(wanted.split(" "), key=len)
+        return [f for f in self.fields if (key in f.text.lower() or not f.text.isascii()) and within(wanted, f.phrase)]
 
     def record(self, number: int) -> str:
         """The words of a record and of the one around it, as one phrase."""
         wanted = {number, self.parents[number]} - {0} or {0}
-        own = [self.titles[n] for n in sorted(wanted)]
+        own = [phrase(self.titles[n]) for n in sorted(wanted)]
         return " | ".join([*own, *(f.phrase for f in self.fields if f.record in wanted)])
 
 
@@ -64,6 +80,8 @@ def layout(text: str) -> Layout:
 
 
 def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
+    if _JSON_START.match(text) and _json(found, text, path, record, depth):
+        return
     if _LITERAL_START.match(text) and _literal(found, text, path, record, depth):
         return
     if depth == 0 and _YAML_START.match(text):
@@ -77,13 +95,49 @@ def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
 def _plain(found: Layout, text: str, path: str, record: int) -> None:
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     if len(paragraphs) == 1:
-        found.add(path, text, record, free=" " in phrase(text))
+        found.add(path, decoded(text), record, free=" " in phrase(text))
         return
     for part in paragraphs[:MAX_FIELDS]:
         found.add(path, part, found.open(record), free=True)
 
 
-# ---- JSON and Python reprs ---------------------------------------------------------------------
+# ---- JSON ---------------------------------------------------------------------------------------
+
+
+def _json(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
+    """Read strict JSON, the quick way; False (and nothing added) if it is none or nested beyond reason."""
+    before = len(found.fields)
+    try:
+        _value(found, loads(text), path, record, "", depth)
+    except (ValueError, RecursionError):
+        del found.fields[before:]
+        return False
+    return True
+
+
+def _value(found: Layout, value: Any, path: str, record: int, key: str, depth: int) -> None:
+    if isinstance(value, str):
+        _text(found, value, path, record, key, depth)
+    elif isinstance(value, dict):
+        inner = found.open(record, key)
+        for name, item in value.items():
+            _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, name, depth)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _value(found, item, f"{path}[{index}]", record, key, depth)
+    elif value is not None:
+        found.add(path, str(value), record)
+
+
+def _text(found: Layout, text: str, path: str, record: int, key: str, depth: int) -> None:
+    """A text value; one that is itself a page, a repr or several paragraphs is read in turn."""
+    if depth < MAX_INNER and _is_nested(text):
+        _read(found, text, path, found.open(record, key), depth + 1)
+    else:
+        found.add(path, text, record)
+
+
+# ---- Python reprs ---------------------------------------------------------------------
 
 # A quote that never closes makes the rest free text; _LONE_QUOTES bounds how often that is tried.
 _TOKEN = re.compile(
@@ -91,6 +145,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LONE_QUOTES = 8
+MAX_NESTED = 100  # brackets inside brackets; JSON parsers give up at about a thousand
 _NAME = re.compile(r"[A-Za-z_]\w{0,59}")
 _OPEN = {"{": "}", "[": "]", "(": ")"}
 
@@ -113,38 +168,38 @@ class _Frame:
 
 def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
     """Read one literal; False (and nothing added) if the text does not look like one after all."""
-    frames = [_Frame(path, record, keyed=True)]
-    lone = 0
-    before = len(found.fields)
+    top = _Frame(path, record, keyed=True)
+    frames = [top]
+    lone, before = 0, len(found.fields)
     for match in _TOKEN.finditer(text):
         token = match[0]
-        top = frames[-1]
-        if token in _OPEN:
-            if len(frames) > 100:
-                break
-            inner = found.open(top.record, phrase(top.key)) if token != "[" else top.record
-            frames.append(_Frame(top.place(), inner, keyed=token != "["))
-            top.value = ""
-        elif token in ")]}":
-            _close(found, top, depth)
-            if len(frames) > 1:
-                frames.pop()
-        elif token == ",":
-            _close(found, top, depth)
+        if token == ",":
+            if top.value:
+                _close(found, top, depth)
             top.index, top.key = top.index + 1, ""
         elif token in ":=":
             if top.keyed and not top.key and top.value:
                 top.key, top.value = top.value.strip("\"'") or "*", ""
             else:
                 top.value += token
+        elif token in _OPEN:
+            inner = found.open(top.record, top.key) if token != "[" else top.record
+            top.value = ""
+            top = _Frame(top.place(), inner, keyed=token != "[")
+            frames.append(top)
+            if len(frames) > MAX_NESTED or len(found.fields) > MAX_FIELDS:
+                break
+        elif token in ")]}":
+            _close(found, top, depth)
+            if len(frames) > 1:
+                frames.pop()
+                top = frames[-1]
         elif token in "\"'":
             lone += 1
             if lone > _LONE_QUOTES:
                 break
         else:
             top.value = f"{top.value} {token}" if top.value else token
-        if len(found.fields) > MAX_FIELDS:
-            break
     else:
         for frame in frames:
             _close(found, frame, depth)
@@ -158,11 +213,19 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
         return
     text, frame.value = frame.value, ""
     if text[0] in "\"'" and text[-1] == text[0] and len(text) > 1:
-        text = decoded(text[1:-1])
-        if depth < 2 and (_LITERAL_START.match(text) or _TAG.search(text) or "\n\n" in text):
-            _read(found, text, frame.place(), found.open(frame.record, phrase(frame.key)), depth + 1)
-            return
-    found.add(frame.place(), text, frame.record)
+        text = text[1:-1]
+        if "\\" in text or "&" in text or "%" in text:
+            text = decoded(text)
+        _text(found, text, frame.place(), frame.record, frame.key, depth)
+    else:
+        found.add(frame.place(), text, frame.record)
+
+
+def _is_nested(text: str) -> bool:
+    """The text of a field is itself a page, a repr or several paragraphs. The cheap tests come first."""
+    if "\n\n" in text or ("<" in text and _TAG.search(text)):
+        return True
+    return ("(" in text or "[" in text or "{" in text) and _LITERAL_START.match(text) is not None
 
 
 # ---- YAML as printed by frameworks: lists of mappings with scalars -------------------------------
@@ -229,11 +292,11 @@ def _page(found: Layout, text: str, path: str, record: int) -> None:
         block.append(text[at : match.start()])
         at = match.end()
         if match[2].lower() not in _INLINE:
-            found.add(path, " ".join(block), current, free=True)
+            found.add(path, decoded(" ".join(block)), current, free=True)
             block, current = [], found.open(record)
         for name, one, two in _ATTRIBUTE.findall(match[3]):
             found.add(f"{path}<{match[2].lower()} {name}>", one or two, current)
         if len(found.fields) > MAX_FIELDS:
             break
     block.append(text[at:])
-    found.add(path, " ".join(block), current, free=True)
+    found.add(path, decoded(" ".join(block)), current, free=True)

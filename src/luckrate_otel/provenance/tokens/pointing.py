@@ -26,7 +26,8 @@ _COMMON = frozenset(
     " request requests information account accounts email emails message messages website webpage number address through work task tasks".split()
 )
 # A request that hands over: the user asks for whatever that text says to be done.
-_REFERENCE = re.compile(r"\S*@\S*|(?<![/:])/[^/\s]\S*")  # addresses, paths and the path of a URL: no topics
+MAX_REQUEST = 20_000  # characters of a turn that are read as a request; what is pasted behind it is data
+_URL_PATH = re.compile(r"(?<![/:])/[^/].*")
 _HANDS_OVER = re.compile(
     r"\b(?:instruct(?:ion|ed)|follow|fulfil|request|asked|asks|tasks?\b|to-?dos?\b|action items?|steps (?:in|from|listed|described)"
     r"|(?:what|whatever|everything|as)\s+(?:\w+\s+){1,3}(?:says?|said|needs?|wants?|described|listed|specified|writes|wrote)"
@@ -80,18 +81,24 @@ def request(turns: Collection[str], tools: Iterable[str]) -> Request:
     names: set[str] = set()
     topics: set[str] = set()
     hands_over = False
+    turns = [text[:MAX_REQUEST] for text in turns]
     for text in turns:
         found = {match[0].removesuffix("'s").lower() for match in _CAPITAL.finditer(text)} - _COMMON
         names.update(phrase(name) for name in found)
         names.update(phrase(match[1]) for match in _QUOTED.finditer(text))
         topics.update(
             word[:_STEM]
-            for word in words(_REFERENCE.sub(" ", text))
+            for word in words(_without_references(text))
             if len(word) >= _TOPIC and word not in _COMMON and word not in general
         )
         hands_over = hands_over or _HANDS_OVER.search(text) is not None
     own = frozenset(path for text in turns for path in _own_paths(text))
     return Request(frozenset(name for name in names - general if name), frozenset(topics), hands_over, own)
+
+
+def _without_references(text: str) -> str:
+    """The text without addresses, paths and the paths of URLs: their words are no topics."""
+    return " ".join(_URL_PATH.sub("", piece) for piece in text.split() if "@" not in piece)
 
 
 def _own_paths(text: str) -> list[str]:

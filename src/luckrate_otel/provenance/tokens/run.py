@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens import forms
-from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms, has_digit
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
@@ -15,7 +16,9 @@ from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, sources
 
 
-MIN_GROUPED = 7  # shorter numbers are not written in groups, and two of them side by side would look like one
+SCAN = 20  # compared characters that one look at one source counts as
+# What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
+_GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,9 @@ class Run:
     def grouped(self, atom: Atom, step: int) -> list[Match]:
         """Where a long number or account number stood in groups before this step."""
         squashed = atom.phrase.replace(" ", "")
-        if atom.kind not in (Kind.ID, Kind.NUMBER) or len(squashed) < MIN_GROUPED or not has_digit(squashed):
+        if atom.kind not in (Kind.ID, Kind.NUMBER) or not _GROUPABLE.fullmatch(squashed):
             return []
+        self.index.spend(SCAN * len(self.sources))
         if len(self._groups) < len(self.sources):
             self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and squashed in self._groups[n])
@@ -86,6 +90,7 @@ class Run:
 
     def encoded(self, atom: Atom, step: int) -> list[Match]:
         """Where the value stood inside base64 or hex before this step."""
+        self.index.spend(SCAN * len(self.sources))
         if len(self._blobs) < len(self.sources):
             self._blobs += [forms.blobs(source.text) for source in self.sources[len(self._blobs) :]]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
@@ -113,7 +118,7 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
     for number, step in enumerate(trajectory.steps):
         own: list[ArgLeaf] = []
         for path, name, value in leaves(step.args or {}):
-            key = (type(value), value)
+            key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
             pieces = seen.get(key)
             if pieces is None:
                 pieces = seen[key] = atoms(value)

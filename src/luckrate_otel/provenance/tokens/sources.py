@@ -10,7 +10,9 @@ from typing import Any
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens.leaves import MAX_DEPTH, TooMuch
 
-MAX_CHARS = 64 * 1024 * 1024  # of all texts of one run: the receiver's own limit for one request
+# Reading costs about 25 ms and, for a moment, 10 MB of words per million characters.
+MAX_TEXT = 4_000_000
+MAX_CHARS = 16_000_000  # of all texts of one run; 500 steps with 8 kB results are 4 million
 
 
 class Origin(StrEnum):
@@ -44,7 +46,7 @@ class Source:
 
 
 def sources(trajectory: Trajectory) -> tuple[Source, ...]:
-    """The texts of one run. TooMuch: more than MAX_CHARS in all, or tool definitions nested beyond reason."""
+    """The texts of one run. TooMuch: a text over MAX_TEXT, more than MAX_CHARS in all, or tool definitions nested beyond reason."""
     found = [Source(Origin.SYSTEM, text, 0) for text in trajectory.system]
     found += [Source(Origin.EARLIER_USER, text, 0) for text in trajectory.history.turns]
     for step in trajectory.history.steps:
@@ -55,7 +57,8 @@ def sources(trajectory: Trajectory) -> tuple[Source, ...]:
         text = step.result if step.result is not None else step.error
         if text:
             found.append(Source(Origin.RESULT, text, number + 1, number, step.tool))
-    if sum(len(source.text) for source in found) > MAX_CHARS:
+    sizes = [len(source.text) for source in found]
+    if sum(sizes) > MAX_CHARS or max(sizes, default=0) > MAX_TEXT:
         raise TooMuch
     offered = [text for tool in trajectory.definitions for text in _offered(tool.parameters, 0)]
     if offered:

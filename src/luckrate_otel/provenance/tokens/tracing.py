@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind
-from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form, strength
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 from luckrate_otel.provenance.tokens.run import ArgLeaf, Match, Run, prepare
@@ -80,6 +79,6 @@ def _sighting(run: Run, match: Match, atom: Atom) -> Sighting:
     source = run.sources[match.source]
     path = "$"
     if source.origin in (Origin.RESULT, Origin.EARLIER_RESULT):
-        path = next((f.path for f in run.layout(match.source).fields if within(atom.phrase, f.phrase)), "$")
+        path = next((f.path for f in run.layout(match.source).holding(atom.phrase)), "$")
     form = Form.SAME if match.form is Form.FOLDED and atom.text in source.text else match.form
     return Sighting(str(source.origin), source.step, source.tool, path, str(form), str(strength(match.form)))
