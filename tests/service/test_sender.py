@@ -303,6 +303,52 @@ def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one()
     within(10, scenario)
 
 
+def test_requests_shrink_while_the_next_hop_fails_and_grow_again_when_it_is_well() -> None:
+    async def scenario() -> None:
+        answers = [DOWN, DOWN]
+        transport = Scripted(lambda _body: answers.pop() if answers else SENT)
+        made = sender(transport, concurrency=1, join_bytes=4, linger_ns=10**10)
+        for _ in range(8):
+            made.put(TRACES, b"a", 1)
+        assert await made.drain(5) == ()
+        assert [len(body) for body in transport.bodies] == [4, 2, 1, 2, 4, 1]
+
+    within(10, scenario)
+
+
+def test_sends_that_fail_together_are_one_failure() -> None:
+    async def scenario() -> None:
+        transport = Scripted(lambda _body: DOWN)
+        transport.gate = asyncio.Event()
+        made = sender(transport, concurrency=3, backoff=Backoff(100, 100), chance=lambda: 0.5)
+        for _ in range(3):
+            made.put(TRACES, b"a", 1)
+        await asyncio.sleep(0)
+        transport.gate.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (transport.flying, made.failures) == (0, 1)
+        assert len(await made.drain(0)) == 3
+
+    within(10, scenario)
+
+
+def test_nothing_is_sent_after_the_shutdown() -> None:
+    async def scenario() -> None:
+        transport = Scripted(lambda _body: SENT)
+        transport.gate = asyncio.Event()
+        made = sender(transport, concurrency=1)
+        made.put(TRACES, b"a", 1)
+        made.put(TRACES, b"b", 1)
+        await asyncio.sleep(0)
+        assert len(await made.drain(0)) == 2
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert transport.bodies == [b"a"]
+
+    within(10, scenario)
+
+
 def test_shutdown_returns_what_was_cut_off_in_flight_and_takes_nothing_more() -> None:
     async def scenario() -> None:
         held = Say(wait_for=asyncio.Event())
