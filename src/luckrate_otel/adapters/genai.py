@@ -215,7 +215,7 @@ def read_conversation(span: Span, role: Role, *, adapter: str = NAME, **fields: 
         system=fields.pop("system", None) or _system(span),
         definitions=fields.pop("definitions", None) or definitions(attributes.get(DEFINITIONS)),
         evaluations=evaluations(span),
-        finish_reasons=finish_reasons(attributes.get(FINISH)),
+        finish_reasons=finish_reasons(attributes.get(FINISH, attributes.get("gen_ai.response.finish_reason"))),
         tokens=tokens(attributes, *_TOKENS) if role is Role.MODEL else None,
         **fields,
     )

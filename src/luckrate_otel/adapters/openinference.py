@@ -38,6 +38,8 @@ _MANAGED = re.compile(
     r"You're a helpful agent named '(?P<name>[^']+)'\.\s*\n.*?---\s*\nTask:\s*\n(?P<task>.*?)\n\s*---", re.DOTALL
 )
 _ROLE_OF = {"TOOL": Role.TOOL, "LLM": Role.MODEL, "AGENT": Role.AGENT, "CHAIN": Role.WRAPPER}
+# repr() of an object, often cut (LlamaIndex): no answer in the agent's words.
+_OBJECT = re.compile(r"[A-Z]\w+\(\w+=")
 _RUN_SUFFIXES = (".run", ".stream", ".arun")
 
 
@@ -311,7 +313,7 @@ def _final(value: Value) -> str | None:
     """What a chain or agent answered: its last message that is not a tool's, or the one text of its output."""
     found, _ = structured(value)
     if isinstance(found, str):
-        return found if found and not is_redacted(found) else None
+        return found if found and not is_redacted(found) and not _OBJECT.match(found) else None
     if not isinstance(found, Mapping):
         return None
     if isinstance(found.get("messages"), (list, tuple)):
