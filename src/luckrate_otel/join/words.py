@@ -51,7 +51,9 @@ def _is_users(message: Message) -> bool:
 def _containers(facts: tuple[Facts, ...], tree: Tree) -> list[Facts]:
     """Agents and workflows that are not below a tool call, outermost first."""
     found = [
-        f for f in facts if f.role in (Role.AGENT, Role.WRAPPER) and not f.log and not tree.in_a_call(f.head.span_id)
+        f
+        for f in facts
+        if f.role in (Role.AGENT, Role.WRAPPER) and not (f.log or f.tool) and not tree.in_a_call(f.head.span_id)
     ]
     return sorted(found, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id))
 
