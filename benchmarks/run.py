@@ -1,6 +1,6 @@
 """CPU per span and memory of the processor, beside a bare raw-bytes gRPC pass-through in the same run.
 
-    python benchmarks/run.py [--seconds 3] [--rounds 3] [--markdown]
+    python benchmarks/run.py [--seconds 3] [--rounds 3]
 
 Three processes: a load generator (this one), the subject, and a next hop that takes everything. Only the subject's CPU
 is counted (user and system, all its threads), from the first request until the last span has arrived at the next hop,
@@ -23,7 +23,9 @@ from statistics import median
 import grpc
 import grpc.aio
 from subject import ROLES, TRACES
-from traffic import requests
+from traffic import RUN_SPANS, requests
+
+from luckrate_otel.otlp.shallow import shallow
 
 SIZES = (300, 2048)
 SPANS = (1, 64, 512)
@@ -58,24 +60,17 @@ class Peer:
         self._process.wait()
 
 
-async def send(address: str, bodies: Sequence[bytes], seconds: float | None = None) -> int:
-    """Send every body once, or round and round for so many seconds; returns the number acknowledged."""
-    end = time.monotonic() + (seconds or 1e9)
+async def send(address: str, bodies: Sequence[bytes]) -> None:
+    """Send every body once, in order, a few at a time."""
     rest = iter(bodies)
-    sent = 0
 
     async def one(call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]) -> None:
-        nonlocal sent
         for body in rest:
-            if time.monotonic() > end:
-                return
             await call(body)
-            sent += 1
 
     async with grpc.aio.insecure_channel(address, [("grpc.max_send_message_length", -1)]) as channel:
         call = channel.unary_unary(TRACES.method)
         await asyncio.gather(*(one(call) for _ in range(IN_FLIGHT)))
-    return sent
 
 
 def arrived(next_hop: Peer, spans: int) -> None:
@@ -88,17 +83,17 @@ def arrived(next_hop: Peer, spans: int) -> None:
 
 def cpu_per_span(role: str, kind: str, spans: int, size: int, seconds: float, seed: int) -> float:
     """CPU-microseconds of the subject per span."""
-    # Enough different requests for the time at the rates seen here, so that no run of an agent comes twice.
-    budget = int(seconds * {"plain": 400_000, "genai": 40_000}[kind])
-    many = max(40, min(budget // spans, 3000 if spans == 1 else 10**6))
-    warm, bodies = requests(kind, spans, size, seed, 20), requests(kind, spans, size, seed + 1, many)
+    # Different requests of whole runs, about as many as can be sent in the time: no span comes twice, none stays open.
+    rate = {"plain": 150_000, "genai": 15_000}[kind] if spans > 1 else 1_500
+    many = max(2, int(seconds * rate / spans) // RUN_SPANS) * RUN_SPANS
+    warm, bodies = requests(kind, spans, size, seed, RUN_SPANS), requests(kind, spans, size, seed + 1, many)
     with Peer("sink") as next_hop, Peer(role, next_hop.address) as subject:
         asyncio.run(send(subject.address, warm))
         arrived(next_hop, len(warm) * spans)
         before = subject.ask()["cpu"]
-        sent = asyncio.run(send(subject.address, bodies, seconds))
-        arrived(next_hop, (len(warm) + sent) * spans)
-        return (subject.ask()["cpu"] - before) / (sent * spans) * 1e6
+        asyncio.run(send(subject.address, bodies))
+        arrived(next_hop, (len(warm) + many) * spans)
+        return (subject.ask()["cpu"] - before) / (many * spans) * 1e6
 
 
 def memory(size: int) -> dict[str, float]:
@@ -112,15 +107,21 @@ def memory(size: int) -> dict[str, float]:
         held = after["held_spans"]
         return {
             "held": held,
-            "wire": after["held_wire"] / held,
+            "wire": held_wire(bodies) / held,
             "traced": (after["traced"] - before["traced"]) / held,
             "rss": after["rss"] / 2**20,
         }
 
 
+def held_wire(bodies: Sequence[bytes]) -> int:
+    """Wire bytes of the spans that are held: those of tools and agents."""
+    items = [item for body in bodies for group in shallow(body) for item in group.items]
+    return sum(len(item) for item in items if b"chat m" not in item)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="load time of each measurement")
+    parser.add_argument("--seconds", type=float, default=3.0, help="about how long each measurement takes")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of which the median is shown")
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, {platform.machine()}, {_cpu()}\n")

@@ -65,7 +65,7 @@ async def sink(_next_hop: str) -> str:
     return str(port)
 
 
-async def processor(next_hop: str, settle: str = "1s") -> str:
+async def processor(next_hop: str, clocks: str = "settle: 1s") -> str:
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder, "bench.yaml")
         spec.write_text(SPEC)
@@ -73,8 +73,8 @@ async def processor(next_hop: str, settle: str = "1s") -> str:
     config = parse(
         f"""
         receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: none}}}}
-        destinations: {{next: {{endpoint: "http://{next_hop}"}}}}
-        clocks: {{settle: {settle}}}
+        destinations: {{next: {{endpoint: "http://{next_hop}", signals: [traces]}}}}
+        clocks: {{{clocks}}}
         metrics: {{prometheus: none}}
         admin: {{endpoint: none}}
         """,
@@ -90,7 +90,7 @@ async def processor(next_hop: str, settle: str = "1s") -> str:
 async def holding(next_hop: str) -> str:
     """A processor whose runs stay open, with allocations traced."""
     tracemalloc.start()
-    return await processor(next_hop, settle="1h")
+    return await processor(next_hop, "settle: 1h, release_after: 2h, verdict_after: 3h")
 
 
 ROLES = {"bare": bare, "processor": processor, "holding": holding, "sink": sink}
@@ -102,9 +102,8 @@ def told() -> dict[str, float]:
     servers = [item for item in keep if isinstance(item, Server)]
     if servers and tracemalloc.is_tracing():
         gc.collect()
-        held = servers[0].status()["held"]
         answer["traced"] = tracemalloc.get_traced_memory()[0]
-        answer["held_spans"], answer["held_wire"] = held["spans"], held["wire_bytes"]
+        answer["held_spans"] = servers[0].status()["held"]["spans"]
     return answer
 
 

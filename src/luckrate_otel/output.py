@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
-from luckrate_otel.rules.finding import CUT_SHORT
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.telemetry import Status, Value
 
@@ -129,7 +128,7 @@ def _ended(trajectory: Trajectory) -> OutputState | None:
         return OutputState.NOT_OK
     if any(reason.lower() in ERROR_FINISHES for reason in trajectory.finish_reasons[-1:]):
         return OutputState.NOT_OK
-    seen_to_end = trajectory.root is not None and trajectory.close_reason not in CUT_SHORT
+    seen_to_end = trajectory.root is not None and not trajectory.cut_short
     return OutputState.OK if seen_to_end or trajectory.root_status is Status.OK else None
 
 

@@ -50,7 +50,7 @@ def executions(facts: Iterable[Facts], tree: Tree) -> tuple[Execution, ...]:
     """Every call that has a span, by start."""
     groups: dict[str, list[Facts]] = {}
     for fact in facts:
-        if fact.role is Role.TOOL:
+        if fact.role is Role.TOOL or (fact.role is Role.AGENT and fact.tool):
             outer = _outermost(fact, tree)
             groups.setdefault(outer.head.span_id, []).append(fact)
     nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
@@ -64,6 +64,8 @@ def _outer_first(fact: Facts) -> tuple[int, int, str]:
 def _outermost(fact: Facts, tree: Tree) -> Facts:
     """The topmost span of the same call: tool spans of one name with no agent or model between them."""
     found = fact
+    if fact.role is Role.AGENT:
+        return fact
     for above in tree.above(fact.head.span_id):
         if above.role in (Role.AGENT, Role.MODEL):
             break

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
-from luckrate_otel.rules.finding import CUT_SHORT, at_step, call, concluded, named, positions
+from luckrate_otel.rules.finding import at_step, call, concluded, named, positions
 from luckrate_otel.rules.key import Key, tool_pairs
 from luckrate_otel.rules.order import ordering
 from luckrate_otel.rules.outcome import Outcome
@@ -32,7 +32,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
         b_first = called[b][0]
         if a == b or any(precedes(step, b_first) for step in called.get(a, ())):
             continue
-        if a not in called and trajectory.close_reason in CUT_SHORT:
+        if a not in called and trajectory.cut_short:
             gap = Gap.INCOMPLETE
             continue
         violations.append(_violation(trajectory, f"before[{i}]", a, b_first, called.get(a, [])))

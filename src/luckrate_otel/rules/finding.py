@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from luckrate_otel.facts import CloseReason, Gap
+from luckrate_otel.facts import Gap
 from luckrate_otel.model import Evidence, Severity, Trajectory, Violation
 from luckrate_otel.rules.outcome import SATISFIED, VACUOUS, Outcome
-
-# Runs judged before their root was known to have ended: what is absent from them may still have come.
-CUT_SHORT = frozenset({CloseReason.NO_ROOT, CloseReason.MEMORY, CloseReason.SHUTDOWN})
 
 # Error of a step that was issued and never came back: it has no result, which is not the same as one not captured.
 NO_RETURN = "no_return"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
-from luckrate_otel.rules.finding import CUT_SHORT, concluded, named, on_run, positions
+from luckrate_otel.rules.finding import concluded, named, on_run, positions
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -21,7 +21,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     """One violation of the run per tool that was not called; in a run cut short it may still have come."""
     called = positions(trajectory)
     missing = [(i, tool) for i, tool in enumerate(spec.get(REQUIRED)) if tool not in called]
-    if missing and trajectory.close_reason in CUT_SHORT:
+    if missing and trajectory.cut_short:
         return Outcome(gap=Gap.INCOMPLETE)
     return concluded(
         on_run(

@@ -99,9 +99,9 @@ def _whole(text: str, folded: str) -> Atom | None:
         return Atom(Kind.URL, text, url_phrase(text))
     number = numbers.canonical(text)
     if number is not None:
-        kind = Kind.ID if text.isdigit() and (len(text) > 9 or text[0] == "0" and len(text) > 1) else Kind.NUMBER
+        kind = Kind.ID if text.isdigit() and (len(text) > 9 or (text[0] == "0" and len(text) > 1)) else Kind.NUMBER
         return Atom(kind, text, folded, number)
-    if _IBAN.fullmatch(text) or len(text) <= 30 and _PHONE.fullmatch(text):
+    if _IBAN.fullmatch(text) or (len(text) <= 30 and _PHONE.fullmatch(text)):
         return Atom(Kind.ID, text, folded)
     if _PATH.fullmatch(text) and text.count(" ") < _WORDS_LIMIT:
         return Atom(Kind.PATH, text, folded)
@@ -138,7 +138,7 @@ def url_phrase(text: str) -> str:
     text = unquote(text) if "%" in text else text
     _, sep, rest = text.partition("://")
     folded = phrase(rest if sep else text)
-    return folded[4:] if folded.startswith("www ") else folded
+    return folded.removeprefix("www ")
 
 
 def host_phrase(text: str) -> str:
@@ -146,7 +146,7 @@ def host_phrase(text: str) -> str:
     _, sep, rest = text.partition("://")
     host = re.split(r"[/?#]", rest if sep else text, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     folded = phrase(host)
-    return folded[4:] if folded.startswith("www ") else folded
+    return folded.removeprefix("www ")
 
 
 def file_phrase(text: str) -> str:

@@ -15,7 +15,7 @@ MAX_READ = 60_000
 
 
 def explains(run: Run, atom: Atom, step: int) -> bool:
-    """The number can be calculated: sum, difference, product, share or total within one text or with the user's numbers.
+    """The number can be calculated: sum, difference, product, share or total in one text or with the user's.
 
     Sums and differences across texts count where the run states few numbers in all.
     """
@@ -42,7 +42,7 @@ def _latest(run: Run, step: int) -> list[int]:
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
-    """The id is a known word or two and a known number: `credit_card_5634230` from "credit card" and `gift_card_5634230`."""
+    """The id is a known word or two and a known number: `credit_card_56342` from "credit card" and `gift_card_56342`."""
     match = forms.WORD_AND_ID.fullmatch(atom.phrase)
     return match is not None and all(
         any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()
@@ -58,7 +58,7 @@ def _from(wanted: Decimal, own: list[Decimal], asked: list[Decimal]) -> bool:
     if not own:
         return False
     known = set(own) | set(asked[:MAX_OPERANDS])
-    if sum(own) == wanted or len(own) > 1 and sum(own) / len(own) == wanted:
+    if sum(own) == wanted or (len(own) > 1 and sum(own) / len(own) == wanted):
         return True
     for value in own:
         if value <= 0:

@@ -7,8 +7,8 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 from luckrate_otel.provenance.tokens.sources import Source
 
-# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs about
-# 10 million, in well under a second; beyond this bound the run was made to be expensive.
+# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs
+# about 10 million, in well under a second; beyond this bound the run was made to be expensive.
 MAX_COMPARED = 300_000_000
 
 

@@ -15,7 +15,6 @@ from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, sources
 
-
 SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
 _GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
@@ -41,7 +40,7 @@ class Match:
 
 @dataclass(slots=True)
 class Run:
-    """leaves: per step. Everything below is computed once and shared by both rules. TooMuch: the run is out of bounds."""
+    """leaves: per step. What is found is kept and shared by both rules. TooMuch (any method): the run is out of bounds."""
 
     trajectory: Trajectory
     sources: tuple[Source, ...]

@@ -68,7 +68,7 @@ def _matters(leaf: ArgLeaf, atom: Atom) -> bool:
     if naming.is_proof(leaf.name):
         return False
     if atom.kind is Kind.NUMBER:
-        return naming.is_id(leaf.name) or len(atom.phrase) > SHORT and naming.is_target(leaf.name)
+        return naming.is_id(leaf.name) or (len(atom.phrase) > SHORT and naming.is_target(leaf.name))
     if atom.kind is Kind.WORDS:
         return len(atom.phrase) >= SHORT and naming.is_target(leaf.name) and not naming.is_id(leaf.name)
     return len(atom.phrase) >= SHORT

@@ -19,9 +19,9 @@ MAX_SIGHTINGS = 16  # listed per leaf, oldest first
 class Sighting:
     """One place a leaf's value (or, in prose, an identifier in it) was seen before the call.
 
-    origin: `user`, `system`, `result`, `definition`, `earlier user`, `earlier result` or `agent` (an argument the agent wrote
-    itself). step, tool: of the result or call, None otherwise. path: JSON path in a result, argument path in a call, else
-    `$`. strength: `strict` (the same value, perhaps written differently) or `loose` (made from it, or part of it).
+    origin: `user`, `system`, `result`, `definition`, `earlier user`, `earlier result` or `agent` (an argument the agent
+    wrote itself). step, tool: of the result or call, None otherwise. path: JSON path in a result, argument path in a
+    call, else `$`. strength: `strict` (the same value, perhaps written differently) or `loose` (made from it, or part).
     """
 
     origin: str

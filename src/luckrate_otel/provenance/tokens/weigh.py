@@ -73,7 +73,7 @@ def _standing(judge: Judge, atom: Atom, free: list[tuple[int, Field]]) -> tuple[
     if atom.kind is Kind.URL and _same_site(judge, atom, source):
         return Level.SITE, "on a site that was asked for"
     pointed = ""
-    if judge.request.names_value(host_phrase(atom.text) if atom.kind is Kind.URL else atom.text):
+    if judge.request.names_value(host_phrase(atom.text).rpartition(" ")[0] if atom.kind is Kind.URL else atom.text):
         pointed = ", named by the user"
     elif judge.run.sources[source].tool in judge.policy.delegates:
         pointed = ", from a source the user may delegate to"
