@@ -92,6 +92,15 @@ def otelcol(binary: str, config: Path, log: Path, env: Mapping[str, str]) -> Ite
         yield child
 
 
+@contextmanager
+def scripted_model(folder: Path) -> Iterator[str]:
+    """The examples' scripted chat API; gives http://HOST:PORT."""
+    port = free_ports(1)[0]
+    script = Path(__file__).parents[2] / "examples/scripted_model.py"
+    with running([sys.executable, str(script), str(port)], lambda: listens(port), folder / "model.log"):
+        yield f"http://127.0.0.1:{port}"
+
+
 # ---- asking them -------------------------------------------------------------------------------
 
 
@@ -115,3 +124,8 @@ def get_json(url: str) -> Any:
 def get_text(url: str) -> str:
     with urllib.request.urlopen(url, timeout=30) as answer:
         return str(answer.read().decode())
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0

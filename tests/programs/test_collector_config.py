@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,17 @@ from luckrate_otel.demo.sink import Sink, listening
 from luckrate_otel.telemetry import Span
 from tests.programs.found import program
 from tests.programs.play import VERDICTS, Sent, play
-from tests.programs.running import SECONDS, free_addresses, free_ports, get_text, luckrate, otelcol, running, until
+from tests.programs.running import (
+    SECONDS,
+    free_addresses,
+    free_ports,
+    get_text,
+    listens,
+    luckrate,
+    otelcol,
+    running,
+    until,
+)
 
 pytestmark = pytest.mark.programs
 
@@ -187,11 +196,6 @@ def test_kafka(site: Site) -> None:
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
     assert_each_span_once(site, sent)
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as asking:
-        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
