@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
-from luckrate_otel.adapters.crewai import CREW_ID
+from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
 from luckrate_otel.model import Trajectory
@@ -106,7 +106,7 @@ def _key(record: LogRecord) -> _Log:
 
 def _group(fact: Facts) -> str:
     """The trace; for CrewAI's own telemetry, whose spans are each a trace of their own, the crew."""
-    crew = fact.attributes.get(CREW_ID) if fact.adapter == "crewai" else None
+    crew = fact.attributes.get(CREW_ID) if fact.adapter == NATIVE else None
     return f"crew {crew}" if crew else fact.head.trace_id
 
 
