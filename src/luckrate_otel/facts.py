@@ -156,6 +156,7 @@ class ClosedRun:
     facts: ordered by (start, end, span id), each span once, log facts after spans of the same start.
     links: span id → parent id of every span of the run's traces that was seen, whether or not an adapter claimed it.
     root: the span that run-level findings go on; None when the run has no agent, model or tool span of its own.
+    complete: the root and all its ancestors were seen; without them what is absent may just not have arrived.
     """
 
     run_id: str
@@ -165,3 +166,4 @@ class ClosedRun:
     root: Head | None = None
     links: Mapping[str, str] = field(default_factory=nothing)
     attributes: Mapping[str, Value] = field(default_factory=nothing)
+    complete: bool = True

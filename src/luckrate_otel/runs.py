@@ -16,6 +16,7 @@ The rules, in order of strength:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -42,11 +43,13 @@ class RunGroup:
     is_run: bool
 
 
-def partition(facts: Iterable[Facts], links: Mapping[str, str], *, final: bool = False) -> tuple[RunGroup, ...]:
+def partition(
+    facts: Iterable[Facts], links: Mapping[str, str], *, final: bool | AbstractSet[str] = False
+) -> tuple[RunGroup, ...]:
     """Split the facts of one trace into its runs, by start of their first fact; the one without agent comes last.
 
     links: span id → parent id ("" = no parent) of spans that no adapter claimed; the facts' own are added here.
-    final: no more ancestors are waited for (end of input, or the deadline passed).
+    final: no more ancestors are waited for (end of input, or the deadline passed); or only not for these span ids.
     Does not depend on the order of either. Cyclic parents end a chain as if the next ancestor had not been seen.
     Cost: sorting the facts, and a bounded number of visits per fact and per link above it.
     """
@@ -64,10 +67,10 @@ def partition(facts: Iterable[Facts], links: Mapping[str, str], *, final: bool =
     return tuple(groups)
 
 
-def fact_order(fact: Facts) -> tuple[int, bool, int, str, str, str]:
+def fact_order(fact: Facts) -> tuple[int, bool, int, str, str, int, str, str]:
     """Start, spans before logs, end, span id; the rest only makes the order of facts of one span certain."""
     head = fact.head
-    return head.start_ns, fact.log, head.end_ns, head.span_id, fact.role, head.name
+    return head.start_ns, fact.log, head.end_ns, head.span_id, fact.role, head.kind, head.service, head.parent_id
 
 
 # ---- the runs with an agent --------------------------------------------------------------------
@@ -125,7 +128,12 @@ def _agent_run(facts: tuple[Facts, ...], root: Facts, lineage: Lineage) -> RunGr
 
 
 def _place_strays(
-    ordered: tuple[Facts, ...], lineage: Lineage, owners: list[str], roots: Mapping[str, Facts], *, final: bool
+    ordered: tuple[Facts, ...],
+    lineage: Lineage,
+    owners: list[str],
+    roots: Mapping[str, Facts],
+    *,
+    final: bool | AbstractSet[str],
 ) -> None:
     """Give spans and log records outside every agent to the run they go with, where that can be told."""
     strays = [i for i, owner in enumerate(owners) if not owner]
@@ -138,7 +146,8 @@ def _place_strays(
     for i in strays:
         span_id = ordered[i].head.span_id
         owner = near.get(span_id, "")
-        if not owner and (final or not span_id or lineage.place(span_id).known):
+        waited = final if isinstance(final, bool) else span_id in final
+        if not owner and (waited or not span_id or lineage.place(span_id).known):
             owner = only or around[i]
         owners[i] = owner
 

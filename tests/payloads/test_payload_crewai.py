@@ -127,6 +127,10 @@ def test_a_call_that_never_reached_its_tool_still_was_made() -> None:
     ]
 
 
+def test_an_end_of_no_known_tool_is_passed_over() -> None:
+    assert told(event("tool_usage_error", 3, tool="", error="no tool chosen")) == []
+
+
 def test_an_event_that_two_listeners_recorded_counts_once() -> None:
     start = event("tool_usage_started", event_id="1")
     end = event("tool_usage_finished", 5, event_id="2", started_event_id="1", output="x")
@@ -160,6 +164,16 @@ def test_without_inputs_the_first_task_is_the_task() -> None:
     started = {"type": "task_started", "timestamp": at(0), "task_name": "Tidy up."}
     found = from_crewai([started, event("tool_usage_started", 1)])
     assert (found.turns, found.system) == ((Turn("Tidy up."),), ("Tidy up.",))
+
+
+def test_without_any_times_calls_stand_as_they_were_recorded() -> None:
+    events = [event("tool_usage_started", tool=tool, timestamp=None) for tool in ("b", "a")]
+    assert [(s.tool, s.t) for s in from_crewai(events).steps] == [("b", 0.0), ("a", 0.0)]
+
+
+def test_a_kickoff_without_inputs_and_a_task_without_words_tell_no_task() -> None:
+    kickoff = {"type": "crew_kickoff_started", "timestamp": at(0), "inputs": None}
+    assert from_crewai([kickoff, {"type": "task_started", "timestamp": at(1)}]).turns == ()
 
 
 def test_live_objects_are_read_by_their_attributes() -> None:

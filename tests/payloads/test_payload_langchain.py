@@ -146,6 +146,17 @@ def test_calls_in_content_blocks_or_provider_fields_are_found_and_counted_once()
         assert [(s.tool, s.args) for s in from_langchain([message]).steps] == [("a", {"x": 1})]
 
 
+def test_a_chat_message_names_its_role() -> None:
+    found = from_langchain([{"type": "chat", "data": {"role": "assistant", "content": "done"}}, Live("chat", "hi")])
+    assert (found.final_output, found.turns) == (None, (Turn("hi"),))
+
+
+def test_calls_in_the_providers_own_form_are_read_and_nameless_ones_are_none() -> None:
+    provider = {"id": "1", "type": "function", "function": {"name": "a", "arguments": '{"x": 1}'}}
+    message = {"type": "ai", "content": "", "tool_calls": [provider, {"id": "2", "args": {}}]}
+    assert [(s.tool, s.args) for s in from_langchain([message]).steps] == [("a", {"x": 1})]
+
+
 def test_removals_and_strangers_are_passed_over() -> None:
     found = from_langchain([("human", "hi"), {"type": "remove", "id": "x"}, 7, None, {"a": 1}, ("ai", "done")])
     assert (found.turns, found.final_output) == ((Turn("hi"),), "done")

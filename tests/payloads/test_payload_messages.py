@@ -91,9 +91,20 @@ def test_calls_without_id_are_answered_in_order() -> None:
 
 
 def test_an_answer_whose_call_was_cut_away_proves_that_there_was_one() -> None:
-    found = from_messages([tells("z", "x", name="lookup"), tells("z", "x", name="lookup"), tells("y", "of whom?")])
-    assert found.steps == (Step("lookup", None, None, "x"),)
-    assert found.gaps == {(0, "args"): Gap.NOT_CAPTURED, (0, "ok"): Gap.NOT_CAPTURED}
+    found = from_messages(
+        [
+            tells("z", "x", name="lookup"),
+            tells("z", "x", name="lookup"),
+            tells("y", "of whom?"),
+            tells(None, "y", name="mail"),
+        ]
+    )
+    assert found.steps == (Step("lookup", None, None, "x"), Step("mail", None, None, "y"))
+    assert found.gaps == {(i, field): Gap.NOT_CAPTURED for i in (0, 1) for field in ("args", "ok")}
+
+
+def test_content_may_be_a_list_of_plain_texts() -> None:
+    assert from_messages([{"role": "user", "content": ["a", "b", 7]}]).turns == (Turn("a\nb"),)
 
 
 @pytest.mark.parametrize("given", ['{"id": "882', "[1]", "null", 7, None])
@@ -111,7 +122,7 @@ def test_a_custom_tool_takes_free_text() -> None:
 def test_anthropic_blocks_say_whether_a_tool_failed() -> None:
     request = {
         "system": [{"type": "text", "text": "Be kind."}],
-        "tools": [{"name": "lookup", "input_schema": {"type": "object"}}],
+        "tools": [{"type": "web_search"}, {"name": "lookup", "input_schema": {"type": "object"}}],
         "messages": [
             USER,
             {
@@ -154,6 +165,7 @@ def test_responses_items() -> None:
             {"type": "function_call", "call_id": "a", "name": "lookup", "arguments": '{"id":1}', "status": "completed"},
             {"type": "function_call_output", "call_id": "a", "output": "found", "status": "completed"},
             {"type": "mcp_call", "id": "m", "name": "refund", "arguments": "{}", "error": "denied", "output": None},
+            {"type": "file_search_call", "id": "f", "status": "in_progress"},
             {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "x"}},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
         ],
@@ -163,6 +175,7 @@ def test_responses_items() -> None:
     assert found.steps == (
         Step("lookup", {"id": 1}, None, "found"),
         Step("refund", {}, False, "denied", error="denied"),
+        Step("file_search", None, None, None, error="no_return"),
         Step("web_search", {"query": "x"}, True, None),
     )
     assert (found.turns, found.system, found.final_output) == ((Turn("Refund 88213"),), ("Be kind.",), "done")

@@ -139,6 +139,85 @@ def test_a_child_alone_is_a_run_of_its_own() -> None:
     assert only(child).run_id == "n8n:13"
 
 
+def flat(value: Any) -> list[Any]:
+    """The flatted form of a value, as n8n stores it: texts and containers become entries."""
+    table: list[Any] = []
+
+    def entry(member: Any) -> Any:
+        if not isinstance(member, dict | list | str):
+            return member
+        place = len(table)
+        table.append(member)
+        if isinstance(member, dict):
+            table[place] = {key: entry(each) for key, each in member.items()}
+        elif isinstance(member, list):
+            table[place] = [entry(each) for each in member]
+        return str(place)
+
+    entry(value)
+    return table
+
+
+def test_flatted_parent_and_child_find_each_other_by_the_ids_they_name() -> None:
+    parent, child = captured("s8b.execution.json")
+    found = only([flat(parent["data"]), flat(child["data"])])
+    assert found.steps == only([parent, child]).steps
+    assert found.run_id == "n8n:12"
+
+
+def test_which_flatted_parent_is_meant_may_not_be_told() -> None:
+    parent, child = captured("s8b.execution.json")
+    flatted = [flat(parent["data"]), flat(parent["data"]), flat(child["data"])]
+    assert [len(t.steps) for t in from_n8n(flatted)] == [1, 1, 2]
+
+
+def test_a_sub_workflow_that_a_node_started_stands_where_that_node_ran() -> None:
+    child = execution({"inner": [tool_run({}, startTime=20)]}, id="8")
+    child["data"]["parentExecution"] = {"executionId": "7"}
+    runs = {
+        "before": [tool_run({}, startTime=10)],
+        "Execute": [{"startTime": 15, "source": [], "metadata": {"subExecution": {"executionId": "8"}}}],
+        "after": [tool_run({}, startTime=30)],
+    }
+    found = only([execution(runs), child])
+    assert [(step.tool, step.t) for step in found.steps] == [("before", 0.0), ("inner", 10.0), ("after", 20.0)]
+
+
+def test_both_kinds_of_agent_in_one_workflow_stand_in_order() -> None:
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": "x"}], "text": "done"}}]]}
+    runs = {
+        "Message": [agent_run(startTime=20, data=listed)],
+        "a": [tool_run({}, startTime=10)],
+        "b": [tool_run({}, startTime=30)],
+        "Agent": [agent_run(startTime=40)],
+    }
+    found = only(execution(runs, ()))
+    assert [(step.tool, step.agent) for step in found.steps] == [("a", "Agent"), ("m", "Message"), ("b", "Agent")]
+    assert found.final_output == "done"
+
+
+def test_a_listed_call_without_a_name_is_no_call() -> None:
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"input": {}}, None, "x"]}}]]}
+    assert tools(execution({"Message": [agent_run(data=listed)]}, ())) == []
+
+
+LISTED = {
+    "error with words": ({"status": "error", "error": "denied"}, False, "denied"),
+    "error without": ({"status": "error"}, False, '{"status": "error"}'),
+    "several items": ({"status": "success", "data": [{"json": 1}, {"json": 2}]}, True, "[1, 2]"),
+    "no status": ({"x": 1}, None, '{"x": 1}'),
+    "text": ("x", None, "x"),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_results_as_the_agents_feature_lists_them(name: str) -> None:
+    result, ok, text = LISTED[name]
+    listed: Any = {"main": [[{"json": {"toolCalls": [{"toolName": "m", "input": {}, "result": result}]}}]]}
+    (step,) = only(execution({"Message": [agent_run(data=listed)]}, ())).steps
+    assert (step.ok, step.result, step.error) == (ok, text, text if ok is False else None)
+
+
 def test_failed_calls_keep_what_the_model_was_told() -> None:
     for form in ("s5.execution.json", "s5.flatted.json"):
         steps = only(captured(form)).steps
@@ -295,6 +374,26 @@ def test_the_call_id_that_the_engine_adds_is_no_argument() -> None:
     assert found.call_ids == ("call_abcdef12", None)
 
 
+def test_the_call_id_settles_which_request_is_meant() -> None:
+    asked: list[Any] = [
+        {"action": {"tool": name, "toolInput": {}, "toolCallId": name}} for name in ("call_bbbbbb", "call_aaaaaa")
+    ]
+    runs = {
+        "t": [tool_run({"id": "call_aaaaaa"}), tool_run({"id": "call_bbbbbb"}, startTime=1001)],
+        "Agent": [agent_run(metadata=requests(asked, []))],
+    }
+    found = only(execution(runs))
+    assert found.call_ids == ("call_bbbbbb", "call_aaaaaa")  # in the order the model asked, whatever ran first
+    assert [step.t for step in found.steps] == [0.0, 0.0]
+
+
+def test_a_toolkit_of_an_unknown_kind_is_known_by_its_requests() -> None:
+    asked: list[Any] = [{"action": {"tool": "lookup", "toolInput": {"x": 1}, "toolCallId": "c1"}}]
+    runs = {"Kit": [tool_run({"tool": "lookup", "x": 1})], "Agent": [agent_run(metadata=requests(asked, []))]}
+    (step,) = only(execution(runs)).steps
+    assert (step.tool, step.args) == ("lookup", {"x": 1})
+
+
 def test_a_toolkit_node_gives_each_of_its_tools_its_own_name() -> None:
     nodes = (AGENT, {"name": "Shop MCP", "type": "@n8n/n8n-nodes-langchain.mcpClientTool"})
     runs = {"Shop MCP": [tool_run({"tool": "lookup", "order_id": "1"}, {"response": [{"type": "text", "text": "ok"}]})]}
@@ -329,6 +428,7 @@ OUTCOMES = {
         '{"error": "none", "code": 0}',
     ),
     "code tool": (tool_run({}, {"response": '{"a":1}'}), True, None, '{"a":1}'),
+    "several items": (tool_run({}, data={"ai_tool": [[{"json": 1}, {"json": {"a": 2}}]]}), True, None, '[1, {"a": 2}]'),
     "empty": (tool_run({}, {"response": ""}), True, None, ""),
 }
 
@@ -482,6 +582,24 @@ def test_executions_that_start_each_other_in_a_circle_are_read_once_each() -> No
         ("n8n:1", 1),
         ("n8n:2", 1),
     ]
+
+
+def test_an_agent_in_a_sub_workflow_is_the_agent_of_a_workflow_without_one() -> None:
+    child = execution({"Trigger": [trigger_run({"chatInput": "go"})], "Agent": [agent_run("ok")]}, id="8")
+    child["data"]["parentExecution"] = {"executionId": "7"}
+    found = only([execution({"Execute": [trigger_run({})]}, nodes=()), child])
+    assert (found.run_id, found.agent, found.task_input, found.final_output) == ("n8n:7", "Agent", "go", "ok")
+
+
+def test_executions_nested_beyond_the_bound_are_runs_of_their_own() -> None:
+    def nested(level: int) -> dict[str, Any]:
+        value = execution({"t": [tool_run({"level": level})]}, id=str(level))
+        value["data"]["parentExecution"] = {"executionId": str(level - 1)}
+        return value
+
+    assert [len(t.steps) for t in from_n8n([nested(i) for i in range(51)])] == [51]
+    assert [len(t.steps) for t in from_n8n([nested(i) for i in range(52)])] == [51, 1]
+    assert len(from_n8n([nested(i) for i in range(3000)])) == 2950
 
 
 # ---- task ----------------------------------------------------------------------------------------

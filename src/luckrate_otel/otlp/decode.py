@@ -6,9 +6,9 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import schema
-from luckrate_otel.otlp.any_value import attributes, value
+from luckrate_otel.otlp.any_value import MAX_VALUES, attributes, value
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 
@@ -20,15 +20,21 @@ _EVENT_NAME = "event.name"
 # An event of a span is a few hundred bytes; 65,536 of them is a runaway loop, and the first ones tell it.
 _MAX_EVENTS = 65_536
 
+# Parsing takes up to sixteen times as much memory. No backend takes a span of this size; it is passed on unread.
+MAX_ITEM_BYTES = 16 * 1024 * 1024
+
 _NO_PARENT = bytes(8)
 
 
 def decode_span(wire: bytes, envelope: Envelope) -> Span:
-    """Decode the bytes of one Span. Raises Rejected if they are not a protobuf message."""
+    """Decode the bytes of one Span. Raises Rejected if they are no protobuf message, TooLarge past MAX_ITEM_BYTES."""
+    _refuse_giant(wire, "span")
     try:
         span: Any = schema.Span.FromString(wire)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP span: {error}") from None
+        decoded = attributes(span.attributes)
+        events = _events(span.events)
+    except DecodeError:
+        raise Rejected("not an OTLP span: malformed protobuf") from None
     parent = span.parent_span_id
     status = span.status
     return Span(
@@ -44,8 +50,8 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
             envelope.scope,
             envelope.service,
         ),
-        attributes(span.attributes),
-        _events(span.events),
+        decoded,
+        events,
         status.message.decode("utf-8", "replace"),
         envelope.scope_version,
         envelope.resource,
@@ -56,22 +62,29 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
 def _events(events: Any) -> tuple[SpanEvent, ...]:
     if not events:
         return ()
+    budget = [MAX_VALUES]
     return tuple(
-        SpanEvent(event.name.decode("utf-8", "replace"), event.time_unix_nano, attributes(event.attributes))
-        for event in events[:_MAX_EVENTS]
+        SpanEvent(event.name.decode("utf-8", "replace"), event.time_unix_nano, attributes(event.attributes, budget))
+        for event in map(schema.Event.FromString, events[:_MAX_EVENTS])
     )
 
 
+def _refuse_giant(wire: bytes, kind: str) -> None:
+    if len(wire) > MAX_ITEM_BYTES:
+        raise TooLarge(f"a {kind} of more than {MAX_ITEM_BYTES} bytes is not read")
+
+
 def decode_log(wire: bytes, envelope: Envelope) -> LogRecord:
-    """Decode the bytes of one LogRecord. Raises Rejected if they are not a protobuf message.
+    """Decode the bytes of one LogRecord. Raises as decode_span does.
 
     time_ns is the observed time where the record has no time of its own.
     """
+    _refuse_giant(wire, "log record")
     try:
         record: Any = schema.LogRecord.FromString(wire)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP log record: {error}") from None
-    decoded = attributes(record.attributes)
+        decoded = attributes(record.attributes)
+    except DecodeError:
+        raise Rejected("not an OTLP log record: malformed protobuf") from None
     name = record.event_name.decode("utf-8", "replace") or decoded.get(_EVENT_NAME)
     return LogRecord(
         record.trace_id.hex(),

@@ -8,10 +8,12 @@ under gzip or zstd. What is good in a damaged file is kept, what is bad is named
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import InputError, Rejected, TooLarge
 from luckrate_otel.otlp import jaeger, schema
@@ -20,6 +22,8 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.json import load, to_protobuf
 from luckrate_otel.otlp.shallow import Envelope, link_of, shallow, well_formed
 from luckrate_otel.telemetry import LogRecord, Span
+
+T = TypeVar("T")
 
 # A file is read whole. JSON takes about ten times its size in memory, so this is what a CI machine can bear.
 MAX_FILE_BYTES = 1024**3
@@ -95,13 +99,19 @@ def read_bytes(data: bytes, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> Fi
     text = content.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
         raise InputError(f"{name}: {damage or 'the file is empty'}; {_FORMS}")
-    if text.lstrip()[:1] in {b"{", b"["}:
-        _read_json(text, found)
-    if not (found.recognised or found.others) and text[:1] not in {b"{", b"["}:
+    if text[:1] not in {b"{", b"["}:
         _read_protobuf(content, found)
+    if not found.recognised and _looks_like_json(text):
+        found = _Found(name)
+        _read_json(text, found)
     if damage:
         found.problem(None, damage)
     return _content(found)
+
+
+def _looks_like_json(text: bytes) -> bool:
+    """From its beginning, or from a later line: a rotated file can begin in the middle of a line."""
+    return text.lstrip()[:1] in {b"{", b"["} or b"\n{" in text
 
 
 def _bytes_of(source: str | PathLike[str] | BinaryIO, max_bytes: int) -> tuple[str, bytes]:
@@ -135,12 +145,12 @@ def _read_json(text: bytes, found: _Found) -> None:
     lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
     first: Any = None
     try:
-        first = load(lines[0][1], literals=True)
+        first = load(lines[0][1], local=True)
     except Rejected as error:
         whole: Any = error
         if len(lines) > 1:
             try:
-                whole = load(text, literals=True)
+                whole = load(text, local=True)
             except Rejected as error_of_whole:
                 whole = error_of_whole
         if not isinstance(whole, Rejected):
@@ -154,7 +164,7 @@ def _read_json(text: bytes, found: _Found) -> None:
         _read_document(first, lines[0][0], found)
     for number, line in lines[1:]:
         try:
-            document = load(line, literals=True)
+            document = load(line, local=True)
         except Rejected as error:
             found.problem(number, error)
         else:
@@ -206,12 +216,19 @@ def _read_otlp(document: Mapping[str, Any], line: int | None, found: _Found) -> 
             continue
         found.recognised = True
         for envelope, wire in _items(body):
-            if signal == "logs":
-                found.logs.append(decode_log(wire, envelope))
-            elif well_formed(link_of(wire)):
-                found.spans.append(decode_span(wire, envelope))
-            else:
-                found.problem(line, "a span with an id that is not 16 or 8 bytes, or zero")
+            try:
+                _read_item(signal, wire, envelope, found)
+            except Rejected as error:
+                found.problem(line, error)
+
+
+def _read_item(signal: str, wire: bytes, envelope: Envelope, found: _Found) -> None:
+    if signal == "logs":
+        found.logs.append(decode_log(wire, envelope))
+    elif well_formed(link_of(wire)):
+        found.spans.append(decode_span(wire, envelope))
+    else:
+        raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
 
 
 def _items(body: bytes) -> Iterator[tuple[Envelope, bytes]]:
@@ -230,12 +247,17 @@ def _read_protobuf(content: bytes, found: _Found) -> None:
             if damage:
                 found.problem(None, f"{place}{damage}")
             if body[:1] == b"{":
-                _read_document(load(body, literals=True), None, found)
+                _read_document(load(body, local=True), None, found)
                 continue
-            for envelope, wire in _items(body):
-                _read_item(wire, envelope, found, place)
+            items = list(_items(body))
         except Rejected as error:
             found.problem(None, f"{place}{error}")
+            continue
+        for envelope, wire in items:
+            try:
+                _read_unnamed_item(wire, envelope, found)
+            except Rejected as error:
+                found.problem(None, f"{place}{error}")
 
 
 def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]]:
@@ -253,24 +275,36 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
         at += 4 + size
 
 
-def _read_item(wire: bytes, envelope: Envelope, found: _Found, place: str) -> None:
+def _read_unnamed_item(wire: bytes, envelope: Envelope, found: _Found) -> None:
     """A request does not name its signal, so each item is told by what only its own kind has: ids and times."""
-    span = decode_span(wire, envelope)
-    if (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
+    span = _attempt(decode_span, wire, envelope)
+    if span and (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
         found.recognised = True
         found.spans.append(span)
         return
-    log = decode_log(wire, envelope)
-    if log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
+    log = _attempt(decode_log, wire, envelope)
+    if log and log.time_ns and len(log.trace_id) in {0, 32} and len(log.span_id) in {0, 16}:
         found.recognised = True
         found.logs.append(log)
     elif _is_metric(wire):
         found.recognised = True
     else:
-        found.problem(None, f"{place}neither a span nor a log record nor a metric")
+        raise Rejected("neither a span nor a log record nor a metric")
+
+
+def _attempt(decode: Callable[[bytes, Envelope], T], wire: bytes, envelope: Envelope) -> T | None:
+    """What is no span can still be a log record; what is too large for one is so for the other."""
+    try:
+        return decode(wire, envelope)
+    except TooLarge:
+        raise
+    except Rejected:
+        return None
 
 
 def _is_metric(wire: bytes) -> bool:
-    metric = schema.Metric.FromString(wire)
-    data = (metric.gauge, metric.sum, metric.histogram, metric.exponential_histogram, metric.summary)
-    return bool(metric.name) and any(data)
+    try:
+        metric = schema.Metric.FromString(wire)
+    except DecodeError:
+        return False
+    return bool(metric.name) and any(metric.HasField(kind) for kind in schema.METRIC_DATA)

@@ -48,7 +48,7 @@ def spans(document: Mapping[str, Any]) -> Iterator[Span | Rejected]:
         for index, span in enumerate(found if isinstance(found, list) else ()):
             try:
                 yield _span(span, processes if isinstance(processes, Mapping) else {})
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 yield Rejected(f"data[{trace_index}].spans[{index}]: not a Jaeger span: {error!r}")
 
 

@@ -14,22 +14,26 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
+from luckrate_otel.otlp.any_value import utf8
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {
     "traces": ExportTraceServiceRequest,
     "metrics": ExportMetricsServiceRequest,
     "logs": ExportLogsServiceRequest,
 }
+
+# "{}," is three bytes of JSON and a hundred of memory. Telemetry has an object for some 25 bytes, so that a request at
+# the usual limit of 64 MiB stays below this.
+MAX_CONTAINERS: Final = 4_000_000
 
 # Protobuf parsers stop at 100 nested messages; what we write must be readable by the next hop.
 _MAX_DEPTH = 96
@@ -63,22 +67,29 @@ class _Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One field: name in Python, reader of a JSON value, writer to one; both None for a message."""
+    """One field: name in Python, reader of a JSON value, writer to one; both None for a message, which has a table."""
 
     name: str
     repeated: bool
     read: Callable[[Any], Any] | None
     write: Callable[[Any], Any] | None
     key: str
+    table: dict[str, _Field]
 
 
-def load(text: bytes | str, *, literals: bool = False) -> Any:
-    """Parse JSON strictly: UTF-8, no NaN or Infinity literals, no key twice in one object. Raises Rejected.
+_tables: dict[str, dict[str, _Field]] = {}
 
-    literals: take NaN and Infinity literals, which Python programs write into files.
+
+def load(text: bytes, *, local: bool = False) -> Any:
+    """Parse JSON strictly: UTF-8, no NaN or Infinity literals, no key twice in one object, not too many objects.
+
+    local: of a file that the user chose: NaN and Infinity literals, which Python programs write, and any size pass.
+    Raises Rejected, TooLarge for too many objects.
     """
+    if not local and text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
+        raise TooLarge(f"more than {MAX_CONTAINERS} objects and arrays in one request")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=None if literals else _constant)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=None if local else _constant)
     except RecursionError:
         raise Rejected("not JSON that can be read: nested too deep") from None
     except UnicodeDecodeError as error:
@@ -102,16 +113,16 @@ def _constant(literal: str) -> Any:
     raise ValueError(f"{literal} is no JSON number; OTLP writes it as text")
 
 
-def to_protobuf(signal: str, document: bytes | str | Mapping[str, Any]) -> bytes:
+def to_protobuf(signal: str, document: bytes | Mapping[str, Any]) -> bytes:
     """An OTLP/JSON request (text, or parsed by load) as its protobuf bytes.
 
     signal: traces, metrics or logs. Raises Rejected, naming the place, e.g. `resourceSpans[0].scopeSpans[0].scope`.
     An id that is hex but of a wrong length passes: such a span is refused alone, as it is in protobuf.
     """
-    parsed = load(document) if isinstance(document, (bytes, str)) else document
+    parsed = load(document) if isinstance(document, bytes) else document
     message = REQUESTS[signal]()
     try:
-        _fill(message, parsed, 1)
+        _fill(message, _table(message.DESCRIPTOR), parsed, 1)
     except _Wrong as error:
         place = "".join(reversed(error.place)).lstrip(".")
         raise Rejected(f"{place or 'request'}: {error}") from None
@@ -122,19 +133,18 @@ def to_json(signal: str, body: bytes) -> dict[str, Any]:
     """Protobuf request bytes as an OTLP/JSON object. Fields unknown to the schema are left out. Raises Rejected."""
     try:
         message = REQUESTS[signal].FromString(body)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP {signal} request: {error}") from None
+    except DecodeError:
+        raise Rejected(f"not an OTLP {signal} request: malformed protobuf") from None
     return _dump(message)
 
 
-def _fill(message: Message, parsed: Any, depth: int) -> None:
-    if not isinstance(parsed, Mapping):
+def _fill(message: Message, table: Mapping[str, _Field], parsed: Any, depth: int) -> None:
+    if type(parsed) is not dict and not isinstance(parsed, Mapping):  # the latter alone is slow
         raise _Wrong(f"expected an object, found {_kind(parsed)}")
     if depth > _MAX_DEPTH:
         raise _Wrong("nested too deep")
-    fields = _fields(message.DESCRIPTOR)
     for key, value in parsed.items():
-        field = fields.get(key)
+        field = table.get(key)
         if field is None or value is None:
             continue
         try:
@@ -143,7 +153,7 @@ def _fill(message: Message, parsed: Any, depth: int) -> None:
             elif field.read is None:
                 child = getattr(message, field.name)
                 child.SetInParent()  # an empty object is a value too
-                _fill(child, value, depth + 1)
+                _fill(child, field.table, value, depth + 1)
             else:
                 setattr(message, field.name, field.read(value))
         except _Wrong as error:
@@ -157,7 +167,7 @@ def _fill_repeated(target: Any, field: _Field, value: Any, depth: int) -> None:
     for index, item in enumerate(value):
         try:
             if field.read is None:
-                _fill(target.add(), item, depth + 1)
+                _fill(target.add(), field.table, item, depth + 1)
             else:
                 target.append(field.read(item))
         except _Wrong as error:
@@ -167,29 +177,31 @@ def _fill_repeated(target: Any, field: _Field, value: Any, depth: int) -> None:
 
 def _dump(message: Message) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    fields = _fields_by_name(message.DESCRIPTOR)
+    table = _table(message.DESCRIPTOR)
     for descriptor, value in message.ListFields():
-        field = fields[descriptor.name]
+        field = table[descriptor.json_name]
         write = field.write or _dump
         result[field.key] = [write(item) for item in value] if field.repeated else write(value)
     return result
 
 
-@cache
-def _fields(descriptor: Descriptor) -> dict[str, _Field]:
-    """JSON key → field, of one message type."""
-    return {field.json_name: _field(field) for field in descriptor.fields}
+def _table(descriptor: Any) -> dict[str, _Field]:
+    """JSON key → field, of one message type. Types refer to each other in circles: a table is known before it is full.
 
-
-@cache
-def _fields_by_name(descriptor: Descriptor) -> dict[str, _Field]:
-    return {field.name: field for field in _fields(descriptor).values()}
+    descriptor: of the message; its class depends on the protobuf implementation.
+    """
+    known = _tables.get(descriptor.full_name)
+    if known is None:
+        known = _tables[descriptor.full_name] = {}
+        known.update((field.json_name, _field(field)) for field in descriptor.fields)
+    return known
 
 
 def _field(descriptor: FieldDescriptor) -> _Field:
     key = descriptor.json_name
     read, write = _codec(descriptor.type, key in _HEX_IDS)
-    return _Field(descriptor.name, bool(descriptor.is_repeated), read, write, key)
+    inner = _table(descriptor.message_type) if read is None else {}
+    return _Field(descriptor.name, bool(descriptor.is_repeated), read, write, key, inner)
 
 
 def _codec(kind: int, hex_id: bool) -> tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]:
@@ -212,10 +224,8 @@ def _codec(kind: int, hex_id: bool) -> tuple[Callable[[Any], Any] | None, Callab
 def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"expected text, found {_kind(value)}")
-    if value.isascii():
-        return value
-    # "\ud800" alone is valid JSON but no text; as other decoders do, it becomes U+FFFD.
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    # "\ud800" alone is valid JSON but no text; as in other decoders, it becomes U+FFFD.
+    return value if value.isascii() else utf8(value).decode()
 
 
 def _bool(value: Any) -> bool:
@@ -300,3 +310,8 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "text"
     return "an object" if isinstance(value, Mapping) else "an array"
+
+
+# Filled at import, so that no thread ever sees half of it.
+for _request in REQUESTS.values():
+    _table(_request.DESCRIPTOR)

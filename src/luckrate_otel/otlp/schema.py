@@ -3,7 +3,9 @@
 The shallow one declares what a scope holds (spans, log records, metrics, profiles: the same field number in each
 signal) as `repeated bytes`, so that those stay the bytes they were. The reading one declares text as bytes, so that
 invalid UTF-8 in one attribute does not make a whole span unreadable, and arrays and maps of AnyValue as bytes, so
-that hostile nesting is walked by `any_value` with its own bound instead of failing in the parser.
+that hostile nesting is walked by `any_value` with its own bound instead of failing in the parser. Attributes are
+bytes too, because most of them have been seen before and then need no parsing; events, because a parsed one takes
+fifty times the two bytes that a hostile sender writes for it.
 
 They live in a descriptor pool and package of their own: nothing clashes with opentelemetry-proto.
 """
@@ -45,12 +47,12 @@ _MESSAGES: dict[str, dict[str, tuple[int, int | str, bool]]] = {
     "KeyValue": {"key": (1, _BYTES, False), "value": (2, "Value", False)},
     "ArrayValue": {"values": (1, "Value", True)},
     "KeyValueList": {"values": (1, "KeyValue", True)},
-    "Resource": {"attributes": (1, "KeyValue", True)},
+    "Resource": {"attributes": (1, _BYTES, True)},
     "Scope": {"name": (1, _BYTES, False), "version": (2, _BYTES, False)},
     "Event": {
         "time_unix_nano": (1, _FIXED64, False),
         "name": (2, _BYTES, False),
-        "attributes": (3, "KeyValue", True),
+        "attributes": (3, _BYTES, True),
     },
     "Status": {"message": (2, _BYTES, False), "code": (3, _INT32, False)},
     "Span": {
@@ -61,28 +63,29 @@ _MESSAGES: dict[str, dict[str, tuple[int, int | str, bool]]] = {
         "kind": (6, _INT32, False),
         "start_time_unix_nano": (7, _FIXED64, False),
         "end_time_unix_nano": (8, _FIXED64, False),
-        "attributes": (9, "KeyValue", True),
+        "attributes": (9, _BYTES, True),
         "dropped_attributes_count": (10, _UINT32, False),
-        "events": (11, "Event", True),
+        "events": (11, _BYTES, True),
         "status": (15, "Status", False),
     },
     "LogRecord": {
         "time_unix_nano": (1, _FIXED64, False),
         "observed_time_unix_nano": (11, _FIXED64, False),
         "body": (5, "Value", False),
-        "attributes": (6, "KeyValue", True),
+        "attributes": (6, _BYTES, True),
         "trace_id": (9, _BYTES, False),
         "span_id": (10, _BYTES, False),
         "event_name": (12, _BYTES, False),
     },
     "Metric": {
         "name": (1, _BYTES, False),
-        "gauge": (5, _BYTES, True),
-        "sum": (7, _BYTES, True),
-        "histogram": (9, _BYTES, True),
-        "exponential_histogram": (10, _BYTES, True),
-        "summary": (11, _BYTES, True),
+        "gauge": (5, "Points", False),
+        "sum": (7, "Points", False),
+        "histogram": (9, "Points", False),
+        "exponential_histogram": (10, "Points", False),
+        "summary": (11, "Points", False),
     },
+    "Points": {"data_points": (1, _BYTES, True)},
 }
 
 # Messages whose fields exclude one another.
@@ -122,10 +125,14 @@ ResourceGroup = _message("ResourceGroup")
 ScopeGroup = _message("ScopeGroup")
 Link = _message("Link")
 Value = _message("Value")
+KeyValue = _message("KeyValue")
 ArrayValue = _message("ArrayValue")
 KeyValueList = _message("KeyValueList")
 Resource = _message("Resource")
 Scope = _message("Scope")
+Event = _message("Event")
 Span = _message("Span")
 LogRecord = _message("LogRecord")
 Metric = _message("Metric")
+
+METRIC_DATA = ("gauge", "sum", "histogram", "exponential_histogram", "summary")

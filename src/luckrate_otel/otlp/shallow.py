@@ -6,22 +6,32 @@ serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from luckrate_otel.errors import Rejected
+from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import any_value, schema
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 # Distinct resource and scope pairs remembered, so that the spans of one process share one Envelope. A process has some
-# ten instrumentation scopes; past the bound an envelope is built again, which costs microseconds.
-_CACHED_ENVELOPES = 1024
+# ten instrumentation scopes; past the bound all are forgotten, and building one again costs microseconds.
+_SEEN = 1024
 # Larger ones are not remembered: 1024 of them must stay a few MiB whatever a sender puts into its resource.
-_CACHED_BYTES = 8 * 1024
+_SEEN_BYTES = 8 * 1024
+_Key = tuple[bytes, bytes, bytes]
+_seen: dict[_Key, Envelope] = {}
+
+# A scope costs ten times a span. The largest batches in use are some ten thousand spans, be each under a resource of
+# its own; a request of nothing but empty scopes would hold a core for half a minute.
+MAX_GROUPS = 262_144
+
+# How a span begins that has a parent: tag and length of the three ids, each before the id. One unpack is two thirds of
+# the price of slicing.
+_IDS = Struct(">H16sH8sH8s")
 
 _ZERO_TRACE = bytes(16)
 _ZERO_SPAN = bytes(8)
@@ -56,25 +66,28 @@ class Group:
 def shallow(body: bytes) -> tuple[Group, ...]:
     """Cut an Export*ServiceRequest into groups, in order; scopes without items are left out.
 
-    Raises Rejected if the body, a resource or a scope is not the protobuf of one. Items are not looked into.
+    Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS. Items are
+    not looked into.
     """
     try:
         request = schema.Request.FromString(body)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP request: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP request: malformed protobuf") from None
     resources = list(request.resources)
+    if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
+        raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
     request.ClearField("resources")
     request_wire = request.SerializeToString()
     groups: list[Group] = []
     for resource in resources:
         scopes = list(resource.scopes)
         resource.ClearField("scopes")
-        resource_wire = resource.SerializeToString()
+        read = _resource_reader(resource.SerializeToString(), request_wire)
         for scope in scopes:
             items = list(scope.items)
             if items:
                 scope.ClearField("items")
-                groups.append(Group(envelope(resource_wire, scope.SerializeToString(), request_wire), items))
+                groups.append(Group(read(scope.SerializeToString()), items))
     return tuple(groups)
 
 
@@ -84,22 +97,49 @@ shallow_logs = shallow
 
 def envelope(resource_wire: bytes, scope_wire: bytes, request_wire: bytes = b"") -> Envelope:
     """The Envelope of these wire bytes, the same object for the same bytes as long as it is remembered."""
-    if len(resource_wire) + len(scope_wire) + len(request_wire) > _CACHED_BYTES:
-        return _build(resource_wire, scope_wire, request_wire)
-    return _remembered(resource_wire, scope_wire, request_wire)
+    return _resource_reader(resource_wire, request_wire)(scope_wire)
 
 
-def _build(resource_wire: bytes, scope_wire: bytes, request_wire: bytes) -> Envelope:
+def _resource_reader(resource_wire: bytes, request_wire: bytes) -> Callable[[bytes], Envelope]:
+    """Scope bytes → envelope. Reads the resource at most once, as a hostile one is large and has many scopes."""
+    resource: Mapping[str, Value] | None = None
+
+    def read(scope_wire: bytes) -> Envelope:
+        nonlocal resource
+        key = (resource_wire, scope_wire, request_wire)
+        known = _seen.get(key)
+        if known is None:
+            if resource is None:
+                resource = _resource(resource_wire)
+            known = _build(key, resource)
+            _remember(key, known)
+        return known
+
+    return read
+
+
+def _remember(key: _Key, built: Envelope) -> None:
+    if sum(map(len, key)) <= _SEEN_BYTES:
+        if len(_seen) >= _SEEN:
+            _seen.clear()
+        _seen[key] = built
+
+
+def _resource(wire: bytes) -> Mapping[str, Value]:
     try:
-        resource = schema.Resource.FromString(b"".join(schema.ResourceGroup.FromString(resource_wire).resource))
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP resource: {_cause(error)}") from None
+        resource = schema.Resource.FromString(b"".join(schema.ResourceGroup.FromString(wire).resource))
+        return any_value.attributes(resource.attributes) or NOTHING
+    except DecodeError:
+        raise Rejected("not an OTLP resource: malformed protobuf") from None
+
+
+def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
+    resource_wire, scope_wire, request_wire = key
     try:
         scope = schema.Scope.FromString(b"".join(schema.ScopeGroup.FromString(scope_wire).scope))
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP instrumentation scope: {_cause(error)}") from None
-    attributes = any_value.attributes(resource.attributes)
-    service = attributes.get("service.name")
+    except DecodeError:
+        raise Rejected("not an OTLP instrumentation scope: malformed protobuf") from None
+    service = resource.get("service.name")
     return Envelope(
         resource_wire,
         scope_wire,
@@ -107,11 +147,8 @@ def _build(resource_wire: bytes, scope_wire: bytes, request_wire: bytes) -> Enve
         scope.name.decode("utf-8", "replace"),
         scope.version.decode("utf-8", "replace"),
         service if isinstance(service, str) else "",
-        attributes or NOTHING,
+        resource,
     )
-
-
-_remembered = lru_cache(_CACHED_ENVELOPES)(_build)
 
 
 def trace_id_at(span: bytes) -> bytes:
@@ -130,12 +167,14 @@ def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
     Ids at the start of the span are taken as they stand. A span without parent there is parsed, because the field
     may follow later.
     """
-    if span[:2] == b"\n\x10" and span[18:20] == b"\x12\x08" and span[28:30] == b'"\x08' and len(span) >= 38:
-        return span[2:18], span[20:28], span[30:38]
+    if len(span) >= _IDS.size:
+        trace_head, trace_id, span_head, span_id, parent_head, parent_id = _IDS.unpack_from(span)
+        if trace_head == 0x0A10 and span_head == 0x1208 and parent_head == 0x2208:
+            return trace_id, span_id, parent_id
     try:
         link: Any = schema.Link.FromString(span)
-    except DecodeError as error:
-        raise Rejected(f"not an OTLP span: {_cause(error)}") from None
+    except DecodeError:
+        raise Rejected("not an OTLP span: malformed protobuf") from None
     return link.trace_id, link.span_id, link.parent_span_id
 
 
@@ -152,7 +191,3 @@ def well_formed(link: tuple[bytes, bytes, bytes]) -> bool:
         and trace_id != _ZERO_TRACE
         and span_id != _ZERO_SPAN
     )
-
-
-def _cause(error: DecodeError) -> str:
-    return str(error).strip() or "malformed protobuf"

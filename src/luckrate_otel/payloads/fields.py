@@ -74,10 +74,7 @@ def moment_ms(value: Any) -> float | None:
     if not isinstance(value, datetime):
         seconds = number(value)
         return None if seconds is None else seconds * 1000
-    try:
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000
-    except (OverflowError, ValueError):
-        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000
 
 
 def nanoseconds(moment_ms: float) -> int:

@@ -13,6 +13,7 @@ from luckrate_otel.payloads.fields import get, moment_ms, nanoseconds, number, w
 from luckrate_otel.payloads.n8n.calls import ToolCall, is_call, tool_calls
 from luckrate_otel.payloads.n8n.content import entries
 from luckrate_otel.payloads.n8n.execution import Execution, NodeRun, read_execution, unwrap
+from luckrate_otel.payloads.n8n.family import Family, family, sub_execution_id
 from luckrate_otel.payloads.n8n.messaged import is_messaged, messaged_calls
 from luckrate_otel.payloads.n8n.texts import agent_name, conversation_id, final_output, system_texts, task_texts
 from luckrate_otel.telemetry import Status
@@ -41,66 +42,22 @@ def read(value: Any) -> tuple[Trajectory, ...] | None:
     raw = unwrap(value)
     if raw is None:
         return None
-    executions = tuple(map(read_execution, raw))
-    parents = _parents(executions)
-    return tuple(
-        trajectory
-        for index, execution in enumerate(executions)
-        if index not in parents
-        for trajectory in _trajectory(_Family(executions, parents), index, execution)
-    )
+    known = family(tuple(map(read_execution, raw)))
+    return tuple(trajectory for index in known.roots for trajectory in _trajectory(known, index))
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """All executions of a payload, and index of a child → index of its parent, without cycles."""
-
-    executions: tuple[Execution, ...]
-    parents: Mapping[int, int]
-
-    def children(self, index: int) -> tuple[int, ...]:
-        return tuple(child for child, parent in self.parents.items() if parent == index)
-
-    def descendants(self, index: int) -> tuple[int, ...]:
-        found = [index]
-        for each in found:
-            found.extend(self.children(each))
-        return tuple(found)
-
-
-def _parents(executions: Sequence[Execution]) -> dict[int, int]:
-    """Which executions were started by another one of the same payload, told by either side."""
-    by_id = {execution.id: index for index, execution in enumerate(executions) if execution.id is not None}
-    links: dict[int, int] = {}
-    for index, execution in enumerate(executions):
-        if execution.parent_id in by_id:
-            links[index] = by_id[execution.parent_id]
-        for run in execution.runs or ():
-            child = by_id.get(str(get(run.raw, "metadata", "subExecution", "executionId")))
-            if child is not None:
-                links.setdefault(child, index)
-    return {child: parent for child, parent in links.items() if not _circular(child, links)}
-
-
-def _circular(child: int, links: Mapping[int, int]) -> bool:
-    seen, at = {child}, links.get(child)
-    while at is not None and at not in seen:
-        seen.add(at)
-        at = links.get(at)
-    return at is not None
-
-
-def _trajectory(family: _Family, index: int, execution: Execution) -> Iterator[Trajectory]:
-    members = [family.executions[each] for each in family.descendants(index)]
+def _trajectory(known: Family, index: int) -> Iterator[Trajectory]:
+    execution = known.executions[index]
+    members = [known.executions[each] for each in known.descendants(index)]
     outline = _outline(execution, members)
     if all(member.runs is None for member in members):
         yield replace(outline, coverage=Coverage(False, False, False, False, False))
         return
-    placed = tuple(_placed(family, index))
-    agents = _agents(execution) or tuple(agent for member in members for agent in _agents(member))
+    placed = _placed(known, index)
+    owner = next((member for member in members if _agents(member)), execution)  # the outermost with an agent
+    agents = _agents(owner)
     if not placed and not agents:
         return
-    owner = execution if _agents(execution) else next((m for m in members if _agents(m)), execution)
     asked, earlier = task_texts(owner, agents[0].node) if agents else ((), ())
     final = final_output(owner, agents[-1], agent_name(owner, agents[-1].node)) if agents else None
     steps = _steps(placed, _start_ms(execution) or 0.0)
@@ -192,17 +149,32 @@ def _agents(execution: Execution) -> tuple[NodeRun, ...]:
 # ---- steps ---------------------------------------------------------------------------------------
 
 
-def _placed(family: _Family, index: int) -> Iterator[_Placed]:
+def _placed(known: Family, index: int) -> tuple[_Placed, ...]:
     """The calls of an execution and its sub-executions: a child's right after the call that started it."""
-    execution = family.executions[index]
-    listed = [call for run in execution.runs or () if is_messaged(execution, run) for call in messaged_calls(run)]
-    pending = {family.executions[child].id: child for child in family.children(index)}
-    for call in (*tool_calls(execution), *listed):
-        yield _Placed(call, execution)
-        if (child := pending.pop(call.sub_execution, None)) is not None:
-            yield from _placed(family, child)
-    for child in pending.values():  # started by a node of the workflow itself, or by a call that was not stored
-        yield from _placed(family, child)
+    execution = known.executions[index]
+    children = {child: known.executions[child].id for child in known.children.get(index, ())}
+    groups: list[tuple[float, tuple[_Placed, ...]]] = []
+    for call in tool_calls(execution):
+        started = [c for c, name in children.items() if name is not None and name == call.sub_execution]
+        for child in started:
+            del children[child]
+        nested = (each for child in started for each in _placed(known, child))
+        groups.append((call.run.rank, (_Placed(call, execution), *nested)))
+    for run in execution.runs or ():
+        if is_messaged(execution, run):
+            _insert(groups, run.rank, tuple(_Placed(call, execution) for call in messaged_calls(run)))
+    for child, name in children.items():  # started by a node of the workflow itself, or by a call that was not stored
+        starters = [run.rank for run in execution.runs or () if name is not None and sub_execution_id(run) == name]
+        _insert(groups, next(iter(starters), float("inf")), _placed(known, child))
+    return tuple(each for _, group in groups for each in group)
+
+
+def _insert(groups: list[tuple[float, tuple[_Placed, ...]]], rank: float, group: tuple[_Placed, ...]) -> None:
+    """Put a group where all that follows ran later. An agent tool's own rank is later than that of its calls."""
+    place = len(groups)
+    while place and groups[place - 1][0] > rank:
+        place -= 1
+    groups.insert(place, (rank, group))
 
 
 def _steps(placed: Sequence[_Placed], start_ms: float) -> tuple[Step, ...]:

@@ -15,6 +15,7 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.payloads.fields import get, items, number, plain, word
 from luckrate_otel.payloads.n8n.content import entries, given_text, input_args, run_ok
 from luckrate_otel.payloads.n8n.execution import Execution, NodeRun
+from luckrate_otel.payloads.n8n.family import sub_execution_id
 from luckrate_otel.telemetry import Value
 
 _CALL_ID = pattern(r"(?:call|toolu|tooluse|fc|chatcmpl-tool)[_-][A-Za-z0-9_-]{6,}")
@@ -59,7 +60,8 @@ def normal(name: str) -> str:
 
 def resumed(run: NodeRun) -> bool:
     """An agent that was paused for its tools: its stored times and index are those of its last resume."""
-    return get(run.raw, "metadata", "nodeWasResumed") is True
+    metadata = get(run.raw, "metadata")
+    return get(metadata, "nodeWasResumed") is True or get(metadata, "subNodeExecutionData") is not None
 
 
 def is_call(run: NodeRun) -> bool:
@@ -79,7 +81,6 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
     inputs = entries(run.raw.get("inputOverride"), "ai_tool") or (None,)
     outputs = entries(run.raw.get("data"), "ai_tool")
     node = execution.nodes.get(run.node, {})
-    sub_execution = get(run.raw, "metadata", "subExecution", "executionId")
     for index, item in enumerate(inputs):
         given = outputs if len(inputs) == 1 else outputs[index : index + 1] if len(inputs) == len(outputs) else ()
         args, args_gap = input_args(item)
@@ -96,14 +97,16 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
             result_gap=result_gap,
             # what a paused agent tool stores is the time of its last turn only
             duration=None if resumed(run) or ok is None else number(run.raw.get("executionTime")),
-            sub_execution=str(sub_execution) if index == len(inputs) - 1 and sub_execution is not None else None,
+            sub_execution=sub_execution_id(run) if index == len(inputs) - 1 else None,
         )
 
 
 def _with_late_error(execution: Execution, call: ToolCall) -> ToolCall:
     """Before December 2025 a failing sub-workflow tool left two runs: the call, and the error without input."""
+    if call.run.raw.get("data") is not None:
+        return call
     later = [r for r in execution.runs or () if r.node == call.run.node and r.index == call.run.index + 1]
-    if call.run.raw.get("data") is not None or not later or is_call(later[0]) or not later[0].raw.get("error"):
+    if not later or is_call(later[0]) or not later[0].raw.get("error"):
         return call
     ok, error = run_ok(later[0].raw, {}, ())
     return replace(call, ok=ok, error=error)
@@ -134,8 +137,12 @@ def _named(execution: Execution, calls: Sequence[ToolCall]) -> list[ToolCall]:
     for run in runs:
         known.setdefault(run.node, []).extend(requests_of(run))
     ids = {request.call_id for requests in known.values() for request in requests if request.call_id}
-    taken: set[tuple[str, int]] = set()
-    return [_with_request(_clean(execution, call, ids), known.get(call.run.caller or "", []), taken) for call in calls]
+    free = {caller: list(range(len(requests))) for caller, requests in known.items()}
+    named = []
+    for call in calls:
+        caller = call.run.caller or ""
+        named.append(_with_request(_clean(execution, call, ids), known.get(caller, []), free.get(caller, [])))
+    return named
 
 
 def _clean(execution: Execution, call: ToolCall, call_ids: set[str]) -> ToolCall:
@@ -155,12 +162,18 @@ def _clean(execution: Execution, call: ToolCall, call_ids: set[str]) -> ToolCall
     return replace(call, args=args)
 
 
-def _with_request(call: ToolCall, requests: Sequence[Request], taken: set[tuple[str, int]]) -> ToolCall:
-    free = [i for i in range(len(requests)) if (call.run.caller or "", i) not in taken]
-    best = max(free, key=lambda i: (_likeness(call, requests[i]), -i), default=None)
-    if best is None or _likeness(call, requests[best]) == 0:
+def _with_request(call: ToolCall, requests: Sequence[Request], free: list[int]) -> ToolCall:
+    """The call with its request's name, id and place; of equally likely requests the first one. It is free no more."""
+    best, likeness, enough = None, 0, 4 if call.call_id else 3
+    for place in free:
+        found = _likeness(call, requests[place])
+        if found > likeness:
+            best, likeness = place, found
+        if likeness >= enough:
+            break
+    if best is None:
         return call
-    taken.add((call.run.caller or "", best))
+    free.remove(best)
     request = requests[best]
     args = call.args
     if request.tool and args is not None and args.get("tool") == request.tool and request.args != args:
@@ -189,9 +202,12 @@ def _likeness(call: ToolCall, request: Request) -> int:
 
 def _issue_order(calls: Sequence[ToolCall]) -> list[int]:
     """Indices of the calls: an agent tool before its own calls, although its stored run is later than they are."""
+    of_node: dict[str | None, list[int]] = {}
+    for index, call in enumerate(calls):
+        of_node.setdefault(call.run.node, []).append(index)
     children: dict[int | None, list[int]] = {}
-    for index in range(len(calls)):
-        children.setdefault(_asker(calls, index), []).append(index)
+    for index, call in enumerate(calls):
+        children.setdefault(_asker(calls, index, of_node.get(call.run.caller, [])), []).append(index)
     ranks = _first_ranks(calls, children)
     ordered: list[int] = []
     stack = _siblings(calls, children.get(None, []), ranks)[::-1]
@@ -202,10 +218,12 @@ def _issue_order(calls: Sequence[ToolCall]) -> list[int]:
     return ordered + sorted(left)
 
 
-def _asker(calls: Sequence[ToolCall], index: int) -> int | None:
-    """The agent-tool call inside which a call was issued, None for a call of an outer agent."""
+def _asker(calls: Sequence[ToolCall], index: int, asking: Sequence[int]) -> int | None:
+    """The agent-tool call inside which a call was issued, None for a call of an outer agent.
+
+    asking: the calls whose tool is the node that issued this one.
+    """
     call = calls[index]
-    asking = [i for i, other in enumerate(calls) if other.run.node == call.run.caller]
     after = [i for i in asking if resumed(calls[i].run) and calls[i].run.rank > call.run.rank]
     before = [i for i in asking if not resumed(calls[i].run) and calls[i].run.rank < call.run.rank]
     named = [i for i in asking if calls[i].run.index == call.run.caller_run and i != index]

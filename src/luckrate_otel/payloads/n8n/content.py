@@ -70,7 +70,7 @@ def _error(run: Mapping[str, Any], given: tuple[Any, ...]) -> str:
 
 def given_text(run: Mapping[str, Any], node_type: str, given: tuple[Any, ...]) -> tuple[str | None, Gap | None]:
     """What a tool run gave back, as its agent's model read it, or why that is not known."""
-    if any(get(run, "data", name) is not None and _trimmed(run, name) for name in mapping(run.get("data"))):
+    if any(_trimmed(run, name) for name in mapping(run.get("data"))):
         return None, Gap.TRUNCATED
     gap = next((found for item in given if (found := gap_of(item))), None)
     if gap is not None or not given:

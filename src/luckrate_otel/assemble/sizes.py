@@ -1,0 +1,53 @@
+"""How many bytes of memory facts take: an estimate, as Python objects have no exact size worth its cost.
+
+Measured with tracemalloc on CPython 3.11 (tests/assemble/test_memory.py): an entry with the facts of a small tool span
+takes about 0.8 KiB beside its payload; texts take their length plus a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from luckrate_otel.facts import Call, Facts, Message, Part, Text
+
+ENTRY_BYTES = 900  # Facts, Head, ids, times, and the places in the indexes
+TRACE_BYTES = 900  # its object and the places in the indexes of traces; charged with its first entry
+SPENT_BYTES = 1300  # what is left of a run whose facts were given up, its trace included
+LINK_BYTES = 300  # two ids, a time, two places in indexes
+MESSAGE_BYTES = 800  # a message's place in the index that shares it
+RUN_BYTES = 400  # what is remembered of a judged run beside its facts
+_OBJECT_BYTES = 60  # header of a text or a small container
+_DEPTH = 8  # deeper values are counted as one object; decoding bounds depth, so this is rare
+
+
+def size_of_facts(facts: Facts, *, messages: int | None = None) -> int:
+    """Bytes of an entry without its payload. messages: bytes of its messages, if counted already."""
+    if messages is None:
+        messages = sum(map(size_of_message, (*facts.inputs, *facts.outputs)))
+    texts = (facts.result, facts.error, facts.task_input, facts.final_output, facts.case, *facts.system)
+    size = ENTRY_BYTES + messages + sum(_OBJECT_BYTES + len(text) for text in texts if text)
+    size += _size_of_value(facts.args) + _size_of_value(facts.attributes)
+    return size + sum(len(e.explanation or "") + 4 * _OBJECT_BYTES for e in facts.evaluations)
+
+
+def size_of_message(message: Message) -> int:
+    return _OBJECT_BYTES * 2 + sum(map(_size_of_part, message.parts))
+
+
+def _size_of_part(part: Part) -> int:
+    if isinstance(part, Text):
+        return _OBJECT_BYTES * 2 + len(part.content)
+    if isinstance(part, Call):
+        return _OBJECT_BYTES * 3 + len(part.tool) + _size_of_value(part.args)
+    return _OBJECT_BYTES * 3 + len(part.result or "")
+
+
+def _size_of_value(value: Any, depth: int = 0) -> int:
+    if isinstance(value, str | bytes):
+        return _OBJECT_BYTES + len(value)
+    if depth < _DEPTH and isinstance(value, Mapping):
+        return _OBJECT_BYTES + sum(len(str(k)) + 100 + _size_of_value(v, depth + 1) for k, v in value.items())
+    if depth < _DEPTH and isinstance(value, tuple | list):
+        return _OBJECT_BYTES + sum(8 + _size_of_value(v, depth + 1) for v in value)
+    return 0 if value is None else _OBJECT_BYTES // 2

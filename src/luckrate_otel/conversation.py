@@ -1,0 +1,183 @@
+"""What was said and done in earlier traces of the same conversation, so that later arguments can be traced to it.
+
+The store belongs to one process: another replica has seen other traces, and a restart forgets. A conversation id means
+something only within its service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from luckrate_otel.model import History, Step, Trajectory
+
+CONVERSATION_BYTES = 64 * 1024 * 1024
+CONVERSATION_AGE_NS = 24 * 3600 * 1_000_000_000
+
+SERVICE_NAME = "service.name"  # resource attribute, semantic conventions 1.x, stable
+
+_OBJECT_BYTES = 100  # an estimate for a text, a mapping entry or a record beside its contents
+_DEPTH = 8
+
+_Key = tuple[str, str]  # service, conversation id
+
+
+@dataclass(slots=True)
+class _Past:
+    """One earlier run. lost: steps of it were dropped to make room."""
+
+    start_ns: int
+    seen_ns: int
+    turns: tuple[str, ...]
+    steps: tuple[Step, ...]
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The earlier runs of one conversation by run id. lost: some were dropped, for age or room."""
+
+    runs: dict[str, _Past] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+    lost: bool = False
+
+
+class Conversations:
+    """Earlier turns by service and conversation, bounded in bytes (an estimate) and age.
+
+    When room is short, the tool results that were remembered first go first, and only when there are none left the
+    user's words: they are small, and most later arguments trace to them. That something of a conversation was dropped
+    is itself remembered, in an eighth of the room.
+    """
+
+    def __init__(self, max_bytes: int = CONVERSATION_BYTES, max_age_ns: int = CONVERSATION_AGE_NS) -> None:
+        self._max_bytes = max_bytes
+        self._max_age_ns = max_age_ns
+        self._conversations: dict[_Key, _Conversation] = {}
+        self._with_steps: dict[tuple[_Key, str], _Past] = {}  # oldest first, as dicts keep their order
+        self._by_age: dict[tuple[_Key, str], _Past] = {}
+        self._emptied: dict[_Key, None] = {}  # conversations of which only `lost` is left
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def remember(self, trajectory: Trajectory, now_ns: int, *, service: str | None = None) -> None:
+        """Keep what the user said and the finished steps of a judged run; a later verdict replaces the earlier one.
+
+        now_ns: when it was judged, by the clock that ages are measured with. service: if not told, the `service.name`
+        of the trajectory's attributes. Nothing is kept of a run without conversation id.
+        """
+        self._drop_old(now_ns)
+        if not trajectory.conversation_id:
+            return
+        key = (_service(trajectory) if service is None else service, trajectory.conversation_id)
+        conversation = self._conversations.get(key)
+        if conversation is None:
+            conversation = self._conversations[key] = _Conversation()
+            self.size += _OBJECT_BYTES
+        self._emptied.pop(key, None)
+        self._drop(key, trajectory.run_id, lost=False)
+        new = (turn.text for turn in trajectory.turns if turn.text not in conversation.texts)
+        past = _Past(trajectory.start_ns, now_ns, tuple(dict.fromkeys(new)), tuple(_finished(trajectory)))
+        self._keep(key, trajectory.run_id, conversation, past)
+        self._make_room()
+
+    def history(self, service: str, conversation_id: str | None, before_ns: int, *, continued: bool = False) -> History:
+        """What earlier runs of the conversation hold, oldest first.
+
+        before_ns: start of the run that asks (epoch nanoseconds, as in its spans); only runs that started before count.
+        continued: the run itself shows that it is not the first turn (it names a previous response, or an assistant's
+        words come before the user's first), and does not carry the earlier turns along.
+        missing: something of the conversation is known to have been dropped, or the run is continued and nothing of it
+        is known. A conversation that began before this process did, and does not show it, looks like a new one.
+        """
+        if not conversation_id:
+            return History(missing=continued)
+        conversation = self._conversations.get((service, conversation_id), _Conversation())
+        earlier = [past for past in conversation.runs.values() if past.start_ns < before_ns]
+        runs = sorted(
+            (past for past in earlier if before_ns - past.start_ns <= self._max_age_ns), key=lambda past: past.start_ns
+        )
+        lost = conversation.lost or len(runs) < len(earlier) or any(past.lost for past in runs)
+        return History(
+            turns=tuple(text for past in runs for text in past.turns),
+            steps=tuple(step for past in runs for step in past.steps),
+            missing=lost or (continued and not runs),
+        )
+
+    # ---- bounds ----------------------------------------------------------------------------------
+
+    def _keep(self, key: _Key, run_id: str, conversation: _Conversation, past: _Past) -> None:
+        conversation.runs[run_id] = past
+        conversation.texts.update(past.turns)
+        self._by_age[key, run_id] = past
+        if past.steps:
+            self._with_steps[key, run_id] = past
+        self.size += _size_of_texts(past) + _size_of_steps(past)
+
+    def _drop(self, key: _Key, run_id: str, *, lost: bool) -> None:
+        """Take one run out. lost: it is missed from now on; otherwise it is replaced."""
+        past = self._by_age.pop((key, run_id), None)
+        if past is None:
+            return
+        self._with_steps.pop((key, run_id), None)
+        conversation = self._conversations[key]
+        conversation.texts.difference_update(past.turns)
+        del conversation.runs[run_id]
+        self.size -= _size_of_texts(past) + _size_of_steps(past)
+        conversation.lost = conversation.lost or lost
+        if lost and not conversation.runs:
+            self._emptied[key] = None
+
+    def _drop_old(self, now_ns: int) -> None:
+        while self._by_age:
+            (key, run_id), past = next(iter(self._by_age.items()))
+            if now_ns - past.seen_ns <= self._max_age_ns:
+                break
+            self._drop(key, run_id, lost=True)
+        self._bound_emptied()
+
+    def _make_room(self) -> None:
+        while self.size > self._max_bytes and self._with_steps:
+            place = next(iter(self._with_steps))
+            past = self._with_steps.pop(place)
+            self.size -= _size_of_steps(past)
+            past.steps, past.lost = (), True
+        while self.size > self._max_bytes and self._by_age:
+            self._drop(*next(iter(self._by_age)), lost=True)
+        self._bound_emptied()
+
+    def _bound_emptied(self) -> None:
+        while len(self._emptied) * _OBJECT_BYTES * 8 > self._max_bytes:
+            key = next(iter(self._emptied))
+            del self._emptied[key], self._conversations[key]
+            self.size -= _OBJECT_BYTES
+
+
+def _service(trajectory: Trajectory) -> str:
+    name = trajectory.attributes.get(SERVICE_NAME)
+    return name if isinstance(name, str) else ""
+
+
+def _finished(trajectory: Trajectory) -> Iterator[Step]:
+    """Steps that gave something back; a call that never returned grounds nothing."""
+    return (step for step in trajectory.steps if step.ok is not None or step.result is not None)
+
+
+def _size_of_texts(past: _Past) -> int:
+    return _OBJECT_BYTES + sum(_OBJECT_BYTES + len(text) for text in past.turns)
+
+
+def _size_of_steps(past: _Past) -> int:
+    return sum(3 * _OBJECT_BYTES + len(step.result or "") + _size_of_value(step.args) for step in past.steps)
+
+
+def _size_of_value(value: object, depth: int = 0) -> int:
+    if isinstance(value, str | bytes):
+        return _OBJECT_BYTES + len(value)
+    if depth < _DEPTH and isinstance(value, tuple | list):
+        return _OBJECT_BYTES + sum(_size_of_value(v, depth + 1) for v in value)
+    if depth < _DEPTH and isinstance(value, Mapping):
+        return _OBJECT_BYTES + sum(len(str(k)) + _OBJECT_BYTES + _size_of_value(v, depth + 1) for k, v in value.items())
+    return _OBJECT_BYTES // 2

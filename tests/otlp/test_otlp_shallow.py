@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from otlp_strategies import requests
+
+from luckrate_otel.errors import Rejected, TooLarge
+from luckrate_otel.otlp import shallow
+from luckrate_otel.otlp.encode import request
+from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at, well_formed
+from luckrate_otel.otlp.wire import delimited
+
+TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
+
+
+def _request(*services: str) -> bytes:
+    return ExportTraceServiceRequest(
+        resource_spans=[
+            ResourceSpans(
+                resource=Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=service))]),
+                scope_spans=[
+                    ScopeSpans(
+                        scope=InstrumentationScope(name="lib", version="2"),
+                        spans=[Span(trace_id=TRACE, span_id=SPAN, name=service)],
+                        schema_url="https://schema/2",
+                    )
+                ],
+                schema_url="https://schema/1",
+            )
+            for service in services
+        ]
+    ).SerializeToString()
+
+
+def test_a_request_is_cut_into_groups() -> None:
+    shop, bank = shallow.shallow_traces(_request("shop", "bank"))
+    assert (shop.envelope.service, shop.envelope.scope, shop.envelope.scope_version) == ("shop", "lib", "2")
+    assert shop.envelope.resource == {"service.name": "shop"}
+    assert shop.items == [Span(trace_id=TRACE, span_id=SPAN, name="shop").SerializeToString()]
+    assert bank.envelope.service == "bank"
+
+
+def test_an_empty_request_has_no_groups() -> None:
+    assert shallow.shallow_traces(b"") == ()
+
+
+def test_envelopes_of_one_process_are_one_object() -> None:
+    first, second = shallow.shallow_traces(_request("shop")), shallow.shallow_traces(_request("shop"))
+    assert first[0].envelope is second[0].envelope
+
+
+def test_a_large_resource_is_read_but_not_remembered() -> None:
+    first, second = (shallow.shallow_traces(_request("s" * 9_000))[0].envelope for _ in range(2))
+    assert first == second
+    assert first is not second
+
+
+def test_a_flood_of_scopes_is_rejected_and_a_large_resource_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shallow, "MAX_GROUPS", 20)
+    resource = delimited(0x0A, b"\n\x02\n\0" * 3_000)
+    group = resource + b"\x12\x02\x12\0" * 19
+    groups = shallow.shallow(delimited(0x0A, group))
+    assert len(groups) == 19
+    assert groups[0].envelope.resource is groups[-1].envelope.resource
+    with pytest.raises(TooLarge):
+        shallow.shallow(delimited(0x0A, group + b"\x12\x02\x12\0"))
+
+
+def test_no_more_envelopes_are_remembered_than_the_bound() -> None:
+    for number in range(2_000):
+        shallow.envelope(b"", ScopeSpans(schema_url=f"https://schema/{number}").SerializeToString())
+        assert len(shallow._seen) <= 1024
+
+
+def test_a_resource_without_a_text_service_name_has_none() -> None:
+    resource = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(int_value=1))])
+    envelope = shallow.envelope(ResourceSpans(resource=resource).SerializeToString(), b"")
+    assert (envelope.service, envelope.resource) == ("", {"service.name": 1})
+
+
+def test_a_resource_given_twice_is_merged_as_protobuf_does() -> None:
+    halves = [
+        ResourceSpans(resource=Resource(attributes=[KeyValue(key=key)])).SerializeToString() for key in ("a", "b")
+    ]
+    assert shallow.envelope(b"".join(halves), b"").resource == {"a": None, "b": None}
+
+
+@given(requests())
+def test_shallow_decode_then_encode_keeps_each_span_and_all_around_it(
+    generated: tuple[bytes, list[tuple[str, str, bytes]]],
+) -> None:
+    body, told = generated
+    groups = shallow.shallow(body)
+    assert [(g.envelope.service, g.envelope.scope, item) for g in groups for item in g.items] == told
+    again = shallow.shallow(request(groups))
+    assert _flat(again) == _flat(groups)
+
+
+def _flat(groups: tuple[shallow.Group, ...]) -> list[tuple[Envelope, bytes]]:
+    """Sorted by envelope, stably: encoding puts equal envelopes together and keeps the order in each."""
+    flat = [(group.envelope, item) for group in groups for item in group.items]
+    return sorted(flat, key=lambda pair: (pair[0].resource_wire, pair[0].scope_wire))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"\xff", "not an OTLP request"),
+        (b"\n\x05abc", "not an OTLP request"),
+        (b"\n\x0a\n\x02\n\x05\x12\x04\x12\x02ab", "not an OTLP resource"),
+        (b"\n\x0a\x12\x08\n\x02\n\x05\x12\x02ab", "not an OTLP instrumentation scope"),
+    ],
+)
+def test_malformed_requests_are_rejected(body: bytes, message: str) -> None:
+    with pytest.raises(Rejected, match=message):
+        shallow.shallow(body)
+
+
+@given(st.binary(max_size=80))
+def test_arbitrary_bytes_are_read_or_rejected(body: bytes) -> None:
+    for read in (shallow.shallow, link_of, trace_id_at):
+        with suppress(Rejected):
+            read(body)
+
+
+CANONICAL = Span(trace_id=TRACE, span_id=SPAN, parent_span_id=PARENT, name="x").SerializeToString()
+ROOT = Span(trace_id=TRACE, span_id=SPAN, name="x").SerializeToString()
+WITH_STATE = Span(trace_id=TRACE, span_id=SPAN, trace_state="a=b", parent_span_id=PARENT).SerializeToString()
+REORDERED = b'"\x08' + PARENT + b"\x12\x08" + SPAN + b"\n\x10" + TRACE
+PARENT_LAST = ROOT + b'"\x08' + PARENT
+
+
+@pytest.mark.parametrize(
+    ("wire", "link"),
+    [
+        (CANONICAL, (TRACE, SPAN, PARENT)),
+        (ROOT, (TRACE, SPAN, b"")),
+        (WITH_STATE, (TRACE, SPAN, PARENT)),
+        (REORDERED, (TRACE, SPAN, PARENT)),
+        (PARENT_LAST, (TRACE, SPAN, PARENT)),
+        (Span(trace_id=b"short", span_id=SPAN).SerializeToString(), (b"short", SPAN, b"")),
+        (b"", (b"", b"", b"")),
+    ],
+)
+def test_ids_are_found_wherever_they_stand(wire: bytes, link: tuple[bytes, bytes, bytes]) -> None:
+    assert link_of(wire) == link
+    assert trace_id_at(wire) == link[0]
+
+
+@pytest.mark.parametrize("wire", [b"\n\x10short", b"\n\x10" + TRACE + b"\x12\x08abc", CANONICAL[:30]])
+def test_spans_that_break_off_in_their_ids_are_rejected(wire: bytes) -> None:
+    with pytest.raises(Rejected, match="not an OTLP span"):
+        link_of(wire)
+
+
+@pytest.mark.parametrize(
+    ("link", "well"),
+    [
+        ((TRACE, SPAN, b""), True),
+        ((TRACE, SPAN, PARENT), True),
+        ((TRACE, SPAN, bytes(8)), True),
+        ((TRACE[:15], SPAN, b""), False),
+        ((TRACE + b"a", SPAN, b""), False),
+        ((bytes(16), SPAN, b""), False),
+        ((TRACE, SPAN[:7], b""), False),
+        ((TRACE, bytes(8), b""), False),
+        ((TRACE, SPAN, b"a"), False),
+        ((b"", b"", b""), False),
+    ],
+)
+def test_ids_of_wrong_length_or_zero_are_told(link: tuple[bytes, bytes, bytes], *, well: bool) -> None:
+    assert well_formed(link) is well
