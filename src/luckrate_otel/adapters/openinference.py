@@ -269,7 +269,9 @@ def _container(span: Span, role: Role) -> Facts:
 
 
 def _managed(span: Span, name: str, task: str, final: str | None) -> Facts:
-    """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the argument."""
+    """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the
+    argument.
+    """
     ok, error = failure(span)
     return facts(
         Role.AGENT,
