@@ -18,21 +18,47 @@ from tests.captured import CASES, telemetry
 _SPANS = [span for case in CASES[::9] for span in telemetry(case)[0]]
 KEYS = sorted({key for span in _SPANS for key in span.attributes} | {"gen_ai.input.messages", "tool_arguments"})
 NAMES = sorted({span.head.name for span in _SPANS} | {"invoke_agent x", "execute_tool x"})
-EVENTS = ("gen_ai.user.message", "gen_ai.choice", "gen_ai.tool.message", "exception", "gen_ai.evaluation.result", "other")
-WORDS = ("role", "parts", "content", "tool_calls", "type", "text", "messages", "kwargs", "lc", "id", "name", "args", "input")
+EVENTS = (
+    "gen_ai.user.message",
+    "gen_ai.choice",
+    "gen_ai.tool.message",
+    "exception",
+    "gen_ai.evaluation.result",
+    "other",
+)
+WORDS = (
+    "role",
+    "parts",
+    "content",
+    "tool_calls",
+    "type",
+    "text",
+    "messages",
+    "kwargs",
+    "lc",
+    "id",
+    "name",
+    "args",
+    "input",
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(WORDS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 texts = json_values.map(json.dumps) | json_values.map(repr) | st.text(max_size=20)
 cut = st.tuples(texts, st.integers(1, 30)).map(lambda pair: pair[0][: pair[1]])
 values = json_values | texts | cut | st.binary(max_size=4) | st.lists(texts, max_size=2).map(tuple)
 attributes = st.dictionaries(st.sampled_from(KEYS), values, max_size=8)
-kinds = st.sampled_from(("TOOL", "LLM", "AGENT", "CHAIN", "tool", "agent", "workflow", "task", "llm", "chain", "execute_tool"))
+kinds = st.sampled_from(
+    ("TOOL", "LLM", "AGENT", "CHAIN", "tool", "agent", "workflow", "task", "llm", "chain", "execute_tool")
+)
 marks = st.dictionaries(
-    st.sampled_from(("openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "gen_ai.operation.name")), kinds
+    st.sampled_from(("openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "gen_ai.operation.name")),
+    kinds,
 )
 
 

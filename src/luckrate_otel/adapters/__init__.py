@@ -62,7 +62,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         ("opentelemetry.instrumentation.crewai.instrumentation", "opentelemetry.instrumentation.crewai"),
         tool_spans=False,
     ),
-    Adapter("crewai_native", crewai.read_native, ("crewai.telemetry",), tool_spans=False),
+    Adapter(crewai.NATIVE, crewai.read_native, ("crewai.telemetry",), tool_spans=False),
     Adapter(traceloop.NAME, traceloop.read, ("opentelemetry.instrumentation.langchain",), traceloop.KIND),
     Adapter(n8n.NAME, n8n.read, ("n8n-workflow", "n8n-instrumentation")),
     Adapter(vercel_ai.NAME, vercel_ai.read, ("ai", "@n8n/agents"), vercel_ai.OPERATION),
