@@ -42,7 +42,7 @@ def _latest(run: Run, step: int) -> list[int]:
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
-    """The id is a known word or two and a known number: `credit_card_56342` from "credit card" and `gift_card_56342`."""
+    """The id is a known words and a known number: `credit_card_5634` from "credit card" and `gift_card_5634`."""
     match = forms.WORD_AND_ID.fullmatch(atom.phrase)
     return match is not None and all(
         any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()

@@ -40,7 +40,7 @@ class Match:
 
 @dataclass(slots=True)
 class Run:
-    """leaves: per step. What is found is kept and shared by both rules. TooMuch (any method): the run is out of bounds."""
+    """leaves: per step. What is found is kept for both rules. TooMuch (any method): the run is out of bounds."""
 
     trajectory: Trajectory
     sources: tuple[Source, ...]
