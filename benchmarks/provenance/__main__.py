@@ -53,7 +53,10 @@ def rows(judge: Judge, runs: list[Recorded]) -> Iterator[tuple[str, str]]:
     caught, alarmed, missed = measures.mutations(judge)
     yield "mutated flows found (hard)", str(caught)
     yield "clean twins with a hard finding", str(alarmed)
-    yield "changes missed", ", ".join(missed[:6]) + (f" and {len(missed) - 6} more" if len(missed) > 6 else "") or "none"
+    yield (
+        "changes missed",
+        ", ".join(missed[:6]) + (f" and {len(missed) - 6} more" if len(missed) > 6 else "") or "none",
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

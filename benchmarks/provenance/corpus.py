@@ -72,6 +72,9 @@ def _recorded(raw: dict[str, Any], name: str, specs: dict[str, Any], prompts: di
 def _trajectory(raw: dict[str, Any], system: str) -> Trajectory:
     steps = tuple(Step(s["tool"], s["args"], s["ok"], s["result"], float(n)) for n, s in enumerate(raw["steps"]))
     said = raw["messages_user"]
-    first = [next((n for n, s in enumerate(raw["steps"]) if s["user_turns_before"] > k), len(steps)) for k in range(len(said))]
+    first = [
+        next((n for n, s in enumerate(raw["steps"]) if s["user_turns_before"] > k), len(steps))
+        for k in range(len(said))
+    ]
     turns = tuple(Turn(text, 0 if k == 0 else first[k]) for k, text in enumerate(said))
     return Trajectory(steps=steps, turns=turns, system=(system,) if system else (), run_id=raw["id"])

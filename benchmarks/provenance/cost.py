@@ -11,7 +11,11 @@ from luckrate_otel.model import Step, Trajectory, Turn
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.tokens import TokenEngine
 
-SIZES = (("4 steps, 80-byte results", 4, 80, 200), ("10 steps, 300-byte results", 10, 300, 100), ("500 steps, 8 kB results", 500, 8000, 3))
+SIZES = (
+    ("4 steps, 80-byte results", 4, 80, 200),
+    ("10 steps, 300-byte results", 10, 300, 100),
+    ("500 steps, 8 kB results", 500, 8000, 3),
+)
 _ON = Policy(("fetch_page",), ("issue_refund", "send_email"))
 _NAMES = ("lookup_order", "fetch_page", "issue_refund", "send_email")
 
@@ -41,12 +45,20 @@ def _run(steps: int, size: int) -> Trajectory:
     found: list[Step] = []
     rows = [{"order_id": "ORD-1", "total": 20.5, "email": "first@shop.example"}]
     for number in range(steps):
-        row = random.choice(rows) if random.random() < 0.9 else {**rows[0], "order_id": f"X-{random.randint(10**6, 10**7)}"}
+        row = (
+            random.choice(rows)
+            if random.random() < 0.9
+            else {**rows[0], "order_id": f"X-{random.randint(10**6, 10**7)}"}
+        )
         args = (
             {"order_id": row["order_id"]},
             {"url": f"https://shop.example/{random.choice(words)}"},
             {"order_id": row["order_id"], "amount": row["total"]},
-            {"to": row["email"], "subject": " ".join(random.choices(words, k=4)), "body": " ".join(random.choices(words, k=40))},
+            {
+                "to": row["email"],
+                "subject": " ".join(random.choices(words, k=4)),
+                "body": " ".join(random.choices(words, k=40)),
+            },
         )[number % 4]
         rows = [_row(random, words, number * 1000)]
         while len(json.dumps(rows)) < size:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import luckrate
-from luckrate.check import ID_RE, LITERALS
+import luckrate  # type: ignore[import-untyped]  # the baseline ships no types
+from luckrate.check import ID_RE, LITERALS  # type: ignore[import-untyped]
 
 from benchmarks.provenance.corpus import Recorded
 from luckrate_otel.model import Severity, Trajectory

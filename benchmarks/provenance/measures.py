@@ -98,4 +98,8 @@ def mutations(judge: Judge) -> tuple[Share, Share, tuple[str, ...]]:
         (caught if flow.hard else alarmed).append(hard)
         if flow.hard and not hard:
             missed[flow.change] = missed.get(flow.change, 0) + 1
-    return Share(sum(caught), len(caught)), Share(sum(alarmed), len(alarmed)), tuple(f"{k} {v}" for k, v in missed.items())
+    return (
+        Share(sum(caught), len(caught)),
+        Share(sum(alarmed), len(alarmed)),
+        tuple(f"{k} {v}" for k, v in missed.items()),
+    )

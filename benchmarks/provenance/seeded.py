@@ -18,7 +18,7 @@ _DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}:\d\d.*")
 
 
 def fabricated(run: Recorded, seed: int) -> Iterator[tuple[Trajectory, int]]:
-    """Up to PER_RUN copies of a run, each with one identifier replaced, and the step it is in. Same seed, same copies."""
+    """Up to PER_RUN copies of a run, one identifier replaced in each, and the step it is in. Repeatable."""
     random = Random(f"{seed}:{run.id}")  # noqa: S311 - a repeatable choice, no secret
     known = " ".join([*(turn.text for turn in run.trajectory.turns), *(s.result or "" for s in run.trajectory.steps)])
     places = [

@@ -123,7 +123,9 @@ def test_dates_are_read_in_common_spellings(text: str, day: date | None) -> None
     assert dates.parse(text) == day
 
 
-@pytest.mark.parametrize("spelling", ["may 20 2024", "20th of may", "20 05 2024", "20 may", "may 20th 2024", "20240520"])
+@pytest.mark.parametrize(
+    "spelling", ["may 20 2024", "20th of may", "20 05 2024", "20 may", "may 20th 2024", "20240520"]
+)
 def test_a_date_is_looked_for_in_words_too(spelling: str) -> None:
     assert spelling in dates.spellings(date(2024, 5, 20))
     assert spelling not in dates.spellings(date(2024, 5, 21))
