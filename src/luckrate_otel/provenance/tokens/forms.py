@@ -115,7 +115,13 @@ def blobs(text: str) -> tuple[str, ...]:
 
 def groups(text: str) -> frozenset[str]:
     """Numbers and account numbers written in groups, without their blanks: `DE89 3704 0044` → `de8937040044`."""
-    return frozenset(phrase(match).replace(" ", "") for match in _GROUPS.findall(text))
+    found: set[str] = set()
+    for match in _GROUPS.findall(text):
+        joined = ""
+        for part in phrase(match).split(" "):  # short words behind a number look like groups of it
+            joined += part
+            found.add(joined)
+    return frozenset(found)
 
 
 def wanted(atom: Atom) -> set[str]:
