@@ -34,7 +34,7 @@ SCENARIOS = {
     "s6": ("order_support", {REPEAT}),
     "s8": ("order_support_over_limit", set()),
 }
-# In s4 some pages name no amount, or no text for the mail: then these come from nowhere, and are warnings beside the rest.
+# In s4 some pages name no amount, or no text for the mail: these then come from nowhere, and are warnings besides.
 ALSO_IN_S4 = {("ground", "warn", "issue_refund.amount"), ("ground", "warn", "send_email.body")}
 
 # Where a capture differs from its scenario, with the reason.
