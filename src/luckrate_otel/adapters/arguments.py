@@ -72,3 +72,14 @@ def from_signature(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> Arg
 
 def is_signature(value: Any) -> bool:
     return isinstance(value, Mapping) and "kwargs" in value and isinstance(value.get("args", ()), (list, tuple))
+
+
+def named(args: Mapping[str, Value], asked: Mapping[str, Value]) -> Mapping[str, Value] | None:
+    """The names for values that came without them, from the model's own call; None if these are not its values."""
+    loose = args.get(POSITIONAL)
+    values = loose if isinstance(loose, (list, tuple)) else (loose,)
+    rest = {k: v for k, v in args.items() if k != POSITIONAL}
+    left = [v for k, v in asked.items() if k not in rest]
+    if any(k not in asked or asked[k] != v for k, v in rest.items()) or len(left) < len(values):
+        return None
+    return asked if all(v in left or str(v) in map(str, left) for v in values) else None
