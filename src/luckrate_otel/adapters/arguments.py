@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import is_redacted, loads
+from luckrate_otel.adapters.structured import fits, is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
@@ -14,6 +14,9 @@ from luckrate_otel.telemetry import Value
 # until
 # join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
 POSITIONAL = ""
+
+# No schema of a real tool nests this deep; comparing deeper values would exhaust the interpreter's stack.
+MAX_DEPTH = 64
 
 Arguments = tuple[Mapping[str, Value] | None, Gap | None]
 
@@ -23,7 +26,7 @@ def arguments(value: Value) -> Arguments:
     if value is None:
         return None, Gap.NOT_CAPTURED
     if isinstance(value, Mapping):
-        return value, None
+        return (value, None) if fits(value, MAX_DEPTH) else (None, Gap.TOO_LARGE)
     if not isinstance(value, str):
         return None, Gap.NOT_CAPTURED
     if not value.strip():
@@ -39,7 +42,8 @@ def _from_text(text: str, levels: int) -> Arguments:
     except ValueError:
         return _from_repr(text)
     if isinstance(found, Mapping):
-        return found, None
+        nested = text.count("{") + text.count("[") > MAX_DEPTH and not fits(found, MAX_DEPTH)
+        return (None, Gap.TOO_LARGE) if nested else (found, None)
     if found is None:
         return {}, None
     if isinstance(found, str) and levels:

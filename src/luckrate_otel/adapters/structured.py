@@ -56,6 +56,22 @@ def plain(value: Value, depth: int = 64) -> Any:
     return value
 
 
+def fits(value: Value, depth: int) -> bool:
+    """Nested no deeper than this. Without recursion, as what it guards against is exactly that."""
+    level: list[Any] = [value]
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (Mapping, list, tuple))
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, (Mapping, list, tuple))
+        ]
+        if not level:
+            return True
+    return False
+
+
 def is_redacted(value: Value) -> bool:
     return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED
 
