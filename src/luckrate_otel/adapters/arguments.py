@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import fits, is_redacted, loads
+from luckrate_otel.adapters.structured import CUT, fits, is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
@@ -25,6 +25,8 @@ def arguments(value: Value) -> Arguments:
     """Arguments as the model sent them: an object, or its JSON (once or twice encoded) or Python text."""
     if value is None:
         return None, Gap.NOT_CAPTURED
+    if value == CUT or (isinstance(value, Mapping) and CUT in value):
+        return None, Gap.TRUNCATED
     if isinstance(value, Mapping):
         return (value, None) if fits(value, MAX_DEPTH) else (None, Gap.TOO_LARGE)
     if not isinstance(value, str):

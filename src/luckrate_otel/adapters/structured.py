@@ -21,6 +21,10 @@ REDACTED = frozenset(
 )
 
 
+# What the OTLP decoder leaves in place of a value beyond its bounds; as a key, it stands for the pairs that were left out.
+CUT = "[truncated by luckrate-otel]"
+
+
 def _constant(name: str) -> str:
     # NaN and Infinity are no JSON; as text they survive a round trip through every strict parser.
     return name
@@ -87,6 +91,8 @@ def structured(value: Value) -> tuple[Any, Gap | None]:
         return value, None
     if is_redacted(value):
         return None, Gap.REDACTED
+    if value == CUT:
+        return None, Gap.TRUNCATED
     start = value[:1] if value[:1] not in " \n\r\t" else value.lstrip()[:1]
     if start not in ("{", "[", '"') or not start:
         return value, None
