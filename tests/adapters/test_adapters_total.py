@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,3 +133,17 @@ def test_a_marker_is_on_every_claimed_span_of_an_unknown_scope() -> None:
         if span.head.scope not in SCOPES and read(span) is not None:
             keys = " ".join((*span.attributes, *(k for e in span.events for k in e.attributes))).encode()
             assert any(marker in keys for marker in MARKERS), span.head
+
+
+@pytest.mark.parametrize("depth", [10, 60, 70, 400, 900, 5000])
+@pytest.mark.parametrize(
+    "key", ["gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.tool.definitions"]
+)
+@pytest.mark.parametrize("form", ['{"a":', "[", '{"parts":[', '[{"function_declarations":', '{"messages":['])
+def test_deep_nesting_does_not_exhaust_the_stack(depth: int, key: str, form: str) -> None:
+    closing = form[::-1].translate(str.maketrans("{[", "}]"))
+    text = form * depth + "0" + "".join(c for c in closing if c in "}]") * depth
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x", key: text}
+    twice = [Span(Head("t" * 32, span_id, scope=span_id), attributes) for span_id in ("a", "b")]
+    for run in trajectories(twice):
+        json.dumps(to_json(run))

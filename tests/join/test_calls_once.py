@@ -53,9 +53,9 @@ def openinference(span_id: str, parent: str, start: int, end: int, args: dict[st
     return span(span_id, parent, start, end, attributes, scope="openinference.instrumentation.acme", status=Status.OK)
 
 
-def chat(
-    span_id: str, parent: str, start: int, end: int, inputs: Any, output: Any, trace: str = TRACE, **more: Any
-) -> Span:
+def chat(span_id: str, parent: str, start: int, end: int, *messages: Any, trace: str = TRACE, **more: Any) -> Span:
+    """messages: the input messages as one list, then the output message."""
+    inputs, output = messages
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.input.messages": json.dumps(inputs),

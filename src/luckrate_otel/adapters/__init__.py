@@ -113,4 +113,7 @@ def adapter_of(source: Span | LogRecord) -> Adapter:
 def read(source: Span | LogRecord) -> Facts | None:
     """Facts of a span or log record, None if it is not about an agent. Never raises on what the attributes hold."""
     adapter = adapter_of(source)
-    return adapter.read(source) if isinstance(source, Span) else adapter.read_log(source)
+    try:
+        return adapter.read(source) if isinstance(source, Span) else adapter.read_log(source)
+    except RecursionError:  # content nested hundreds of levels deep is nobody's message
+        return None

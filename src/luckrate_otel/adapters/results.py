@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import dumps, is_redacted, loads, text_of
+from luckrate_otel.adapters.structured import CUT, dumps, is_redacted, loads, text_of
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
@@ -53,6 +53,8 @@ def returned(value: Value) -> Returned:
         return Returned(None, gap=Gap.NOT_CAPTURED)
     if is_redacted(value):
         return Returned(None, gap=Gap.REDACTED)
+    if value == CUT:
+        return Returned(None, gap=Gap.TRUNCATED)
     return _unwrap(value, _DEPTH)
 
 
