@@ -58,12 +58,13 @@ _INSIDE = re.compile(
 )
 _TRAILING = ".,;:!?)]}'\""
 _WORDS_LIMIT = 5
+_PASSAGE_LIMIT = 16  # words of a passage that is also looked for as a whole: a postal address, a command line
 NOTHING = Atom(Kind.NONE, "", "")
 _VOCABULARY = frozenset({"", "true", "false", "none", "null", "yes", "no", "nan", "n/a"})
 
 
 def atoms(value: Any) -> tuple[Atom, ...]:
-    """The pieces of one leaf; prose comes first, then the identifiers inside it."""
+    """The pieces of one leaf; prose comes first, then the passage as a whole if short, then the identifiers inside."""
     if value is None or isinstance(value, bool):
         return (NOTHING,)
     if isinstance(value, (int, float)):
@@ -86,7 +87,8 @@ def _of_text(text: str) -> tuple[Atom, ...]:
         return (atom,)
     if not has_digit(folded) and folded.count(" ") < _WORDS_LIMIT and "@" not in text and "//" not in text:
         return (Atom(Kind.WORDS, text, folded),)
-    return (Atom(Kind.PROSE, text, folded), *_inside(text))
+    short = (Atom(Kind.WORDS, text, folded),) if folded.count(" ") < _PASSAGE_LIMIT else ()
+    return (Atom(Kind.PROSE, text, folded), *short, *_inside(text))
 
 
 def _whole(text: str, folded: str) -> Atom | None:
