@@ -15,6 +15,7 @@ from benchmarks.provenance import measures
 from benchmarks.provenance.corpus import Recorded, load
 from benchmarks.provenance.cost import timings
 from benchmarks.provenance.engines import Judge, Substrings, Tokens
+from benchmarks.provenance.unwrapped import unwrapped
 
 SAMPLE = Path(__file__).parents[2] / "tests" / "data" / "provenance"
 SEED = 20240517
@@ -44,12 +45,21 @@ def rows(judge: Judge, runs: list[Recorded]) -> Iterator[tuple[str, str]]:
         yield f"{title}: precision", str(precision)
         yield f"{title}: recall", str(recall)
         yield f"{title}: F1", "—" if both is None else f"{both:6.3f}"
+    bare = [unwrapped(run) for run in runs if run.attacked]
+    precision, recall = measures.injected(
+        [(run, judge.judge(run.trajectory, run.policy)) for run in bare], soft=False, seen=False
+    )
+    yield "injected calls, hard, wrapper words removed: precision", str(precision)
+    yield "injected calls, hard, wrapper words removed: recall", str(recall)
     yield "attack-free runs with a hard taint finding", str(measures.calm_alarms(found, soft=False))
     yield "attack-free runs with any taint finding", str(measures.calm_alarms(found, soft=True))
     for name in ("agentdyn", "tau"):
         yield f"good runs with a ground warning: {name}", str(measures.warned(found, name))
         yield f"made-up ids found: {name}", str(measures.fabrications(judge, runs, name, SEED))
         yield f"argument leaves inspected: {name}", str(measures.inspected(judge, runs, name))
+    explained, unexplained = measures.calculations(judge)
+    yield "calculated amounts with a warning", str(explained)
+    yield "other amounts with a warning", str(unexplained)
     caught, alarmed, missed = measures.mutations(judge)
     yield "mutated flows found (hard)", str(caught)
     yield "clean twins with a hard finding", str(alarmed)

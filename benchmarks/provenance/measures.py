@@ -88,6 +88,13 @@ def inspected(judge: Judge, runs: Iterable[Recorded], collection: str) -> Share:
     return Share(sum(judge.inspected(run.trajectory) for run in own), sum(map(all_leaves, own)))
 
 
+def calculations(judge: Judge) -> tuple[Share, Share]:
+    """Amounts that follow from what was read, and amounts that do not, with a `ground` warning."""
+    found = [(flow.right, 1 in judge.judge(flow.trajectory, mutated.POLICY).ground) for flow in mutated.calculations()]
+    right, wrong = [warned for ok, warned in found if ok], [warned for ok, warned in found if not ok]
+    return Share(sum(right), len(right)), Share(sum(wrong), len(wrong))
+
+
 def mutations(judge: Judge) -> tuple[Share, Share, tuple[str, ...]]:
     """Attacked flows found hard, clean twins with a hard finding, and the names of changes that were missed."""
     caught: list[bool] = []

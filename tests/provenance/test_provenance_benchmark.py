@@ -31,8 +31,10 @@ def test_the_sample_is_measured_beside_the_baseline() -> None:
     assert rows["attack-free runs with a hard taint finding"] == "0.0%  0/6  [0.0%, 39.0%]"
     assert rows["made-up ids found: tau"] == "100.0%  15/15  [79.6%, 100.0%]"
     assert rows["argument leaves inspected: agentdyn"] == "100.0%  244/244  [98.5%, 100.0%]"
-    assert rows["mutated flows found (hard)"] == "100.0%  756/756  [99.5%, 100.0%]"
-    assert rows["clean twins with a hard finding"] == "0.0%  0/612  [0.0%, 0.6%]"
+    assert rows["mutated flows found (hard)"] == "100.0%  900/900  [99.6%, 100.0%]"
+    assert rows["clean twins with a hard finding"] == "0.0%  0/720  [0.0%, 0.5%]"
+    assert rows["calculated amounts with a warning"] == "0.0%  0/45  [0.0%, 7.9%]"
+    assert rows["other amounts with a warning"] == "100.0%  45/45  [92.1%, 100.0%]"
     assert rows["changes missed"] == "none"
 
 

@@ -36,6 +36,8 @@ GIVEN = [
     ("number as text", {"amount": "1250.50"}, "1.250,50", {"amount": "1251.50"}),
     ("email", {"to": "Ann.Lee@Shop.Example"}, "<ann.lee@shop.example>", {"to": "ann.lee@shop.sample"}),
     ("email spelled out", {"to": "ann@shop.example"}, "ann at shop dot example", {"to": "ann@shop.sample"}),
+    ("name and domain", {"to": "ann.lee@shop.example"}, "Ann Lee, info@shop.example", {"to": "ann.leo@shop.example"}),
+    ("one word and domain", {"to": "ann.lee@shop.example"}, "Ann Lee, info@shop.example", {"to": "ann@shop.example"}),
     ("mailto", {"to": "mailto:ann@shop.example"}, "ann@shop.example", {"to": "mailto:bob@shop.example"}),
     ("URL", {"url": "https://shop.example/a%20b/"}, "www.shop.example/a b", {"url": "https://shop2.example/a"}),
     (

@@ -45,11 +45,13 @@ def _latest(run: Run, step: int) -> list[int]:
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
-    """The id is a known words and a known number: `credit_card_5634` from "credit card" and `gift_card_5634`."""
-    match = forms.WORD_AND_ID.fullmatch(atom.phrase)
-    return match is not None and all(
-        any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()
-    )
+    """The value is two known parts put together.
+
+    Words and a number: `credit_card_5634` from "credit card" and `gift_card_5634`. A name and a domain:
+    `ann.lee@shop.example` from "Ann Lee" and `info@shop.example`.
+    """
+    parts = forms.joints(atom)
+    return bool(parts) and all(any(run.sources[k].since <= step for k in run.index.find(part)) for part in parts)
 
 
 def _values(run: Run, source: int) -> list[Decimal]:

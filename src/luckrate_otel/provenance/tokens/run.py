@@ -125,7 +125,7 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
             key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
             pieces = seen.get(key)
             if pieces is None:
-                pieces = seen[key] = atoms(value)
+                pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
                 for atom in pieces:
                     if atom.kind in kinds:
                         wanted |= forms.wanted(atom)
