@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
 
@@ -88,7 +88,9 @@ def agree(one: Facts, other: Facts) -> bool:
     """Arguments are equal as far as both tell them."""
     if one.args is None or other.args is None or one.args == other.args:
         return True
-    return POSITIONAL in one.args or POSITIONAL in other.args
+    if POSITIONAL in one.args:
+        return POSITIONAL in other.args or named(one.args, other.args) is not None
+    return POSITIONAL in other.args and named(other.args, one.args) is not None
 
 
 def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:

@@ -88,4 +88,6 @@ def _plain(text: str) -> str | None:
     if "\\" not in text and "%" not in text and "&" not in text:
         return None
     plain = decoded(text)
+    if "\\" in plain:
+        plain = decoded(plain)  # JSON printed into JSON, as tool protocols do
     return plain if plain != text else None
