@@ -32,7 +32,7 @@ _NAME = re.compile(r"(?<![\w:$\"])(?:luckrate|gen_ai|spec:)[\w:]*")
 
 def unknown_names(expression: str, recorded: Collection[str] = ()) -> set[str]:
     """Metrics and labels in a PromQL expression that neither the vocabulary nor a recording rule has."""
-    asked = {name.strip() for names in _LABEL_LISTS.findall(expression) for name in names.split(",")}
+    asked = {name.strip() for names in _LABEL_LISTS.findall(expression) for name in names.split(",") if name.strip()}
     asked |= {name for matchers in _MATCHERS.findall(expression) for name in _LABEL.findall(matchers)}
     bare = _MATCHERS.sub("", _LABEL_LISTS.sub("", expression))
     read = set(_NAME.findall(bare))
