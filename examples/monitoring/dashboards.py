@@ -33,8 +33,8 @@ SPEC = 'luckrate_spec_name=~"$spec"'
 
 
 def counted(metric: str, chosen: str, by: str = "") -> str:
-    """How often in the time range. A counter that appears with its first event has no earlier value, so `increase` would
-    miss that event; one that is new in the range is therefore read as it stands."""
+    """How often in the time range. A counter that appears with its first event has no earlier value, so `increase`
+    would miss that event; one that is new in the range is therefore read as it stands."""
     series = f"{metric}{{{chosen}}}"
     return f"sum{by}(({series} unless {series} offset $__range) or increase({series}[$__range]))"
 
@@ -128,9 +128,8 @@ def square() -> stat.Panel:
     return panel
 
 
-def by(*labels: str, metric: str, only: str = "") -> str:
-    chosen = f"{SPEC}, {only}" if only else SPEC
-    return f"{counted(metric, chosen, f' by ({", ".join(labels)}) ')} > 0"
+def by(label: str, metric: str) -> str:
+    return f"{counted(metric, SPEC, f' by ({label}) ')} > 0"
 
 
 def agents() -> table.Panel:
@@ -142,11 +141,8 @@ def agents() -> table.Panel:
         table.Panel().title("By agent").description("Green runs, lucky runs and Luck Rate of each agent.")
         .datasource(METRICS).no_value(NO_DATA).height(8).span(12)
     )  # fmt: skip
-    for ref, expression in (
-        ("A", f"{green} > 0"),
-        ("B", f"{lucky} or 0 * {green}"),
-        ("C", f"({lucky} or 0 * {green}) / ({green} > 0)"),
-    ):
+    lucky = f"({lucky} or 0 * {green})"
+    for ref, expression in (("A", f"{green} > 0"), ("B", lucky), ("C", f"{lucky} / ({green} > 0)")):
         panel = panel.with_target(query(expression, ref=ref, instant=True).format(PromQueryFormat.TABLE))
     names = {
         "Value #A": "green",
