@@ -7,9 +7,11 @@ never became a span. Later inputs repeat them; each counts once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text
@@ -256,6 +258,9 @@ def _nth(answers: Answers, key: Key, n: int) -> Response | None:
 def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[Issue, ...]:
     """Give each call the first answer that a later input shows, of its own conversation if it has one."""
     pairs = [(model, _pairs(model.fact.inputs), _loose(model.fact.inputs)) for model in models]
+    starts = [model.start_ns for model in models]
+    ends = {model.scope: model for model in models}  # the last call of each conversation
+    heard = {model.scope for model in models if model.fact.inputs}
     first: dict[Scope, Counter[Key]] = {}
     for model, answers, _ in pairs:
         first.setdefault(model.scope, Counter({k: len(v) for k, v in answers.items()}))
@@ -270,14 +275,17 @@ def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[
         if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
-        later = [p for p in pairs if p[0].start_ns >= issue.start_ns and issue.source.head.span_id not in p[0].ids]
-        own = [p for p in later if p[0].scope == issue.scope]
-        answer = _first_answer(own, issue, key, n) or _first_answer(
-            [p for p in later if p[0].scope != issue.scope], issue, key, 0
-        )
+        after = bisect_left(starts, issue.start_ns)
+        later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
+        answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
+        if answer is None:
+            others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
+            answer = _first_answer(others, issue, key, 0)
         if answer is None and issue.end_ns <= issue.start_ns:
             answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
-        done.append(replace(issue, answer=answer, last=not own, shown=any(p[0].fact.inputs for p in own)))
+        own = ends.get(issue.scope)
+        last = own is None or own.start_ns < issue.start_ns or issue.source.head.span_id in own.ids
+        done.append(replace(issue, answer=answer, last=last, shown=not last and issue.scope in heard))
     return tuple(done)
 
 
