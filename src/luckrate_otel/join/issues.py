@@ -125,9 +125,13 @@ def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool
     turn counts too.
     """
     found: list[Issue] = []
+    going: list[Issue] = []  # of model calls that had not ended when the one at hand began
     for model in models:
-        known = [i for i in found if i.end_ns > model.start_ns and i.source.head.scope != model.fact.head.scope]
-        found += _asked(model, Counter(key_of(i.call) for i in known))
+        going = [i for i in going if i.end_ns > model.start_ns]
+        twins = Counter(key_of(i.call) for i in going if i.source.head.scope != model.fact.head.scope)
+        new = _asked(model, twins)
+        found += new
+        going += new
     found += _only_in_inputs(models, found, whole=whole)
     found += _only_in_containers(facts, found)
     return _answered(tuple(found), models)
@@ -258,12 +262,13 @@ def _nth(answers: Answers, key: Key, n: int) -> Response | None:
 def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[Issue, ...]:
     """Give each call the first answer that a later input shows, of its own conversation if it has one."""
     pairs = [(model, _pairs(model.fact.inputs), _loose(model.fact.inputs)) for model in models]
-    starts = [model.start_ns for model in models]
-    ends = {model.scope: model for model in models}  # the last call of each conversation
-    heard = {model.scope for model in models if model.fact.inputs}
     first: dict[Scope, Counter[Key]] = {}
     for model, answers, _ in pairs:
         first.setdefault(model.scope, Counter({k: len(v) for k, v in answers.items()}))
+    pairs = [p for p in pairs if p[1] or p[2]]  # those that show an answer at all
+    starts = [model.start_ns for model, _, _ in pairs]
+    ends = {model.scope: model for model in models}  # the last call of each conversation
+    heard = {model.scope for model in models if model.fact.inputs}
     seen: Counter[tuple[Scope, Key]] = Counter()
     done = []
     for issue in found:

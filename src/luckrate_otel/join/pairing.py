@@ -11,7 +11,6 @@ from luckrate_otel.join.issues import Issue
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.telemetry import Value
 
-
 # Calls of one tool that wait for their span at the same time; a bound against quadratic cost, not met in practice.
 MAX_LOOK_BACK = 512
 
@@ -20,7 +19,8 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     """Index of execution → index of issue. Each issue runs once at most, and never before its model call began.
 
     By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
-    arguments, and by tool alone where the span has no arguments. Of several, the conversation's own and the latest model call win.
+    arguments, and by tool alone where the span has no arguments. Of several, the
+    conversation's own and the latest model call win.
     """
     pairs = _by_id(found, issues, tree)
     ids = {i.call.call_id for i in issues if i.call.call_id}
