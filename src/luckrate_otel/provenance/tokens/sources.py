@@ -64,7 +64,7 @@ def sources(trajectory: Trajectory) -> tuple[Source, ...]:
     if sum(sizes) > MAX_CHARS or max(sizes, default=0) > MAX_TEXT:
         raise TooMuch
     offered = [text for tool in trajectory.definitions for text in (tool.name, *_offered(tool.parameters, 0))]
-    offered += {step.agent for step in trajectory.steps} - {"main"}
+    offered += sorted({step.agent for step in trajectory.steps} - {"main"})
     if offered:
         found.append(Source(Origin.DEFINITION, "\n".join(offered), 0))
     return tuple(found)
