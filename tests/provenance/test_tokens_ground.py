@@ -113,6 +113,16 @@ def test_what_a_definition_offers_is_known() -> None:
     assert warned(run({"plan": "plan-2025"}, definitions=offered)) == ["plan"]
 
 
+def test_the_names_of_agents_and_tools_are_known() -> None:
+    steps = (
+        Step("hand_over", {"agent_name": "desk_agent_22", "tool": "look_up_v2"}, True, "ok"),
+        Step("look", {}, True, "", agent="desk_agent_22"),
+    )
+    offered = (ToolDefinition("look_up_v2"),)
+    assert warned(Trajectory(steps=steps, turns=(Turn("Hi."),), definitions=offered)) == []
+    assert warned(Trajectory(steps=steps[:1], turns=(Turn("Hi."),))) == ["agent_name", "tool"]
+
+
 def test_system_texts_and_earlier_turns_are_sources() -> None:
     history = History(turns=("about ORD-1111",), steps=(Step("look", {}, True, "ORD-2222"),))
     given = {"a_id": "ORD-1111", "b_id": "ORD-2222", "c_id": "ORD-3333"}

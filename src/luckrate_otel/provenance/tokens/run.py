@@ -82,16 +82,16 @@ class Run:
         if atom.kind not in (Kind.ID, Kind.NUMBER) or not _GROUPABLE.fullmatch(squashed):
             return []
         self.index.spend(SCAN * len(self.sources))
-        if len(self._groups) < len(self.sources):
-            self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
+        if not self._groups:
+            self._groups = [forms.groups(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and squashed in self._groups[n])
         return [Match(n, Form.GROUPED) for n in held]
 
     def encoded(self, atom: Atom, step: int) -> list[Match]:
         """Where the value stood inside base64 or hex before this step."""
         self.index.spend(SCAN * len(self.sources))
-        if len(self._blobs) < len(self.sources):
-            self._blobs += [forms.blobs(source.text) for source in self.sources[len(self._blobs) :]]
+        if not self._blobs:
+            self._blobs = [forms.blobs(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
         return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
 
