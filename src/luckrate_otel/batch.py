@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
-from luckrate_otel.adapters.crewai import CREW_ID
+from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
+from luckrate_otel.join.conversation import in_conversation
 from luckrate_otel.model import Trajectory
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
@@ -67,7 +68,7 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
             runs.append(payload)
         else:
             runs[at] = merge_with_spans(runs[at], payload)
-    return tuple(sorted(runs, key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(runs)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:
@@ -83,7 +84,7 @@ def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple
         if (told := read(log.record)) is not None:
             facts.setdefault(_group(told), []).append(told)
     runs = [run for group in facts.values() for run in _runs(group, links)]
-    return tuple(sorted(map(join, runs), key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(map(join, runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _key(record: LogRecord) -> _Log:
 
 def _group(fact: Facts) -> str:
     """The trace; for CrewAI's own telemetry, whose spans are each a trace of their own, the crew."""
-    crew = fact.attributes.get(CREW_ID) if fact.adapter == "crewai" else None
+    crew = fact.attributes.get(CREW_ID) if fact.adapter == NATIVE else None
     return f"crew {crew}" if crew else fact.head.trace_id
 
 

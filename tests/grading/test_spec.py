@@ -79,6 +79,7 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"order": "time"}, ["order: expected one of issue, overlap, got 'time'"]),
         ({"order": "overlapp"}, ["order: expected one of issue, overlap, got 'overlapp'; did you mean 'overlap'?"]),
         ({"severity": {"befor": "hard"}}, ["severity.befor: no such rule; did you mean 'before'?"]),
+        ({"severity": {"befor": "hrad"}}, ["severity.befor: no such rule; did you mean 'before'?"]),
         ({"severity": {"tools": "hard"}}, ["severity.tools: no such rule; its rule id is 'unknown_tool'"]),
         (
             {"severity": {"before": "hrad"}},
@@ -125,18 +126,20 @@ def test_an_unknown_engine_is_refused() -> None:
 
 
 def test_problems_carry_the_line_of_the_nearest_known_part_and_are_sorted_by_it() -> None:
-    lines = {"tools": 2, "before": 3, "before[0]": 4, "max_steps": 1}
+    lines = {"tools": 2, "before": 3, "before[0]": 4, "max_steps": 9}
     mapping = {"tools": ["a"], "before": [["a", "b"]], "max_steps": -1, "colour": 1}
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping(mapping, source="refunds.yaml", lines=lines)
     assert raised.value.problems == (
-        Problem("max_steps", "expected a whole number from 0 on, got -1", 1),
         Problem("before[0][1]", "'b' is not one of the spec's tools", 4),
+        Problem("max_steps", "expected a whole number from 0 on, got -1", 9),
         Problem("colour", "unknown key"),
     )
-    assert str(raised.value).splitlines()[0] == (
-        "refunds.yaml: line 1: max_steps: expected a whole number from 0 on, got -1"
-    )
+    assert str(raised.value).splitlines() == [
+        "refunds.yaml: line 4: before[0][1]: 'b' is not one of the spec's tools",
+        "refunds.yaml: line 9: max_steps: expected a whole number from 0 on, got -1",
+        "refunds.yaml: colour: unknown key",
+    ]
 
 
 def test_a_spec_error_is_a_value_error_as_in_luckrate() -> None:
@@ -233,6 +236,11 @@ def test_what_is_no_duration(value: Any) -> None:
     assert seconds(value, Place("within", notes)) is None
     assert seconds(None, Place("within", Notes())) is None
     assert notes.problems == [Problem("within", 'expected seconds or a duration like "10s" or "2m"')]
+
+
+@pytest.mark.parametrize(("written", "k"), [({}, 5), ({"k": None}, 5), ({"k": 1}, 1), ({"k": 7}, 7)])
+def test_the_size_of_a_batch(written: Mapping[str, Any], k: int) -> None:
+    assert Spec.from_mapping(written).k == k
 
 
 def test_every_key_belongs_to_one_owner() -> None:

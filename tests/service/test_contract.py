@@ -97,6 +97,7 @@ ROWS = [
     ),
     Row("no token", 401, C.UNAUTHENTICATED, token="s3cret", response_headers={"WWW-Authenticate": "Bearer"}),
     Row("wrong token", 401, C.UNAUTHENTICATED, token="s3cret", request_headers={"Authorization": "Bearer s3cre"}),
+    Row("longer token", 401, C.UNAUTHENTICATED, token="s3cret", request_headers={"Authorization": "Bearer s3cret1"}),
     Row("wrong scheme", 401, C.UNAUTHENTICATED, token="s3cret", request_headers={"Authorization": "Basic s3cret"}),
     Row("right token", 200, C.OK, token="s3cret", request_headers={"Authorization": "bearer s3cret"}),
     Row("wrong path", 404, C.UNIMPLEMENTED, path="/v1/trace"),

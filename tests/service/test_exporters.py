@@ -205,6 +205,27 @@ def test_answers_on_the_wire(say: Say, over_grpc: Reply, over_http: Reply) -> No
     within(10, scenario)
 
 
+def test_an_exact_endpoint_is_used_as_it_is() -> None:
+    async def scenario() -> None:
+        async with http_next_hop() as hop:
+            transport = HttpTransport(f"{hop.endpoint}/own/v1/traces", exact=True)
+            await transport.send(Signal.LOGS, b"body")
+            await transport.close()
+            assert hop.requests[0].headers[":path"] == "/own/v1/traces"
+
+    within(10, scenario)
+
+
+def test_a_grpc_endpoint_without_scheme_takes_tls_when_it_is_given() -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop(tls=SERVER) as hop:
+            transport = GrpcTransport(hop.endpoint.removeprefix("https://"), tls=TRUSTING)
+            assert await transport.send(Signal.TRACES, b"body") == Reply(Kind.SENT, "OK")
+            await transport.close()
+
+    within(10, scenario)
+
+
 def test_a_stream_that_is_reset_is_no_answer_of_the_next_hop_and_retried() -> None:
     """As a proxy does when its upstream dies: RST_STREAM with INTERNAL_ERROR on a healthy connection."""
 

@@ -74,6 +74,11 @@ def balanced(account: Account) -> bool:
     return account.put == account.sent + account.rejected + sum(account.dropped.values()) + account.queued
 
 
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Of the program itself: gRPC logs to asyncio when an earlier test's loop has closed under its poller."""
+    return [record.getMessage() for record in caplog.records if record.name.startswith("luckrate_otel")]
+
+
 @pytest.mark.parametrize(
     ("failures", "chance", "delay"),
     [(1, 0.0, 0.0), (1, 0.5, 0.1), (2, 0.5, 0.2), (5, 1.0, 3.2), (6, 1.0, 5.0), (5000, 0.5, 2.5)],
@@ -209,9 +214,7 @@ def test_a_next_hop_without_logs_keeps_getting_traces_and_is_named_once(caplog: 
             assert made.account(LOGS) == Account(put=3, dropped={"unsupported": 3})
 
     within(10, scenario)
-    assert [record.getMessage() for record in caplog.records] == [
-        "destination backend: does not take logs (UNIMPLEMENTED); counted from now on"
-    ]
+    assert messages(caplog) == ["destination backend: does not take logs (UNIMPLEMENTED); counted from now on"]
 
 
 def test_partial_success_is_counted_and_not_sent_again() -> None:
@@ -303,6 +306,52 @@ def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one()
     within(10, scenario)
 
 
+def test_requests_shrink_while_the_next_hop_fails_and_grow_again_when_it_is_well() -> None:
+    async def scenario() -> None:
+        answers = [DOWN, DOWN]
+        transport = Scripted(lambda _body: answers.pop() if answers else SENT)
+        made = sender(transport, concurrency=1, join_bytes=4, linger_ns=10**10)
+        for _ in range(8):
+            made.put(TRACES, b"a", 1)
+        assert await made.drain(5) == ()
+        assert [len(body) for body in transport.bodies] == [4, 2, 1, 2, 4, 1]
+
+    within(10, scenario)
+
+
+def test_sends_that_fail_together_are_one_failure() -> None:
+    async def scenario() -> None:
+        transport = Scripted(lambda _body: DOWN)
+        transport.gate = asyncio.Event()
+        made = sender(transport, concurrency=3, backoff=Backoff(100, 100), chance=lambda: 0.5)
+        for _ in range(3):
+            made.put(TRACES, b"a", 1)
+        await asyncio.sleep(0)
+        transport.gate.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (transport.flying, made.failures) == (0, 1)
+        assert len(await made.drain(0)) == 3
+
+    within(10, scenario)
+
+
+def test_nothing_is_sent_after_the_shutdown() -> None:
+    async def scenario() -> None:
+        transport = Scripted(lambda _body: SENT)
+        transport.gate = asyncio.Event()
+        made = sender(transport, concurrency=1)
+        made.put(TRACES, b"a", 1)
+        made.put(TRACES, b"b", 1)
+        await asyncio.sleep(0)
+        assert len(await made.drain(0)) == 2
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert transport.bodies == [b"a"]
+
+    within(10, scenario)
+
+
 def test_shutdown_returns_what_was_cut_off_in_flight_and_takes_nothing_more() -> None:
     async def scenario() -> None:
         held = Say(wait_for=asyncio.Event())
@@ -333,7 +382,7 @@ def test_logs_name_the_destination_the_code_and_ids_but_nothing_of_the_data(capl
 
     with caplog.at_level(logging.INFO):
         within(10, scenario)
-    assert [record.getMessage() for record in caplog.records] == [
+    assert messages(caplog) == [
         "destination backend: export failed, 524 bytes wait, trying again (UNAVAILABLE; 0 more unlogged)",
         "destination backend: reachable again",
         "destination backend: next hop rejected 1 of 2 (OK; 0 more unlogged)",

@@ -326,3 +326,21 @@ def test_a_reader_that_stops_early_is_no_error(traces: Path) -> None:
     command = f"{sys.executable} -m luckrate_otel steps {traces} | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
     assert done.stderr == b""
+
+
+def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(
+            'destinations: {b: {endpoint: "http://127.0.0.1:9"}}\n'
+            f"receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: {place}}}}}\n"
+            "admin: {endpoint: none}\nmetrics: {prometheus: none}\n",
+            encoding="utf-8",
+        )
+        command = [sys.executable, "-m", "luckrate_otel", "serve", "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"luckrate-otel: {config}: ")
+    assert "address already in use" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -80,8 +80,8 @@ def _holds_a_conversation(span: Span) -> bool:
     """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
     parts of it.
     """
-    operation = span.attributes.get(OPERATION)
-    return operation is None or operation in OPERATIONS or str(operation).startswith("invoke_")
+    operation = text_of(span.attributes.get(OPERATION))
+    return operation is None or operation in OPERATIONS or operation.startswith("invoke_")
 
 
 def role_of(span: Span) -> Role | None:
@@ -215,7 +215,7 @@ def read_conversation(span: Span, role: Role, *, adapter: str = NAME, **fields: 
         system=fields.pop("system", None) or _system(span),
         definitions=fields.pop("definitions", None) or definitions(attributes.get(DEFINITIONS)),
         evaluations=evaluations(span),
-        finish_reasons=finish_reasons(attributes.get(FINISH)),
+        finish_reasons=finish_reasons(attributes.get(FINISH, attributes.get("gen_ai.response.finish_reason"))),
         tokens=tokens(attributes, *_TOKENS) if role is Role.MODEL else None,
         **fields,
     )
@@ -290,12 +290,14 @@ def _content(attributes: Mapping[str, Value], body: Value) -> Mapping[str, Any]:
 def _event_message(role: str, body: Mapping[str, Any]) -> tuple[Message, ...]:
     opened = {k: _opened(v) for k, v in body.items() if k not in ("finish_reason", "index")}
     if "gen_ai.event.content" in opened:  # Azure's and older emitters' single attribute
-        inner = opened["gen_ai.event.content"]
-        opened = dict(inner) if isinstance(inner, Mapping) else {"content": inner}
+        whole = opened["gen_ai.event.content"]
+        opened = dict(whole) if isinstance(whole, Mapping) else {"content": whole}
     if role == "tool" and "content" in opened:
         opened.setdefault("tool_call_id", opened.pop("id", None))
     if role == "assistant" and isinstance(opened.get("message"), (str, list, tuple)):
         opened["content"] = opened.pop("message")
+    if isinstance(inner := opened.get("message"), Mapping):  # a choice: tool calls inside the message or beside it
+        opened = {**opened, **inner}
     found = message({"role": role, **opened}, role)
     return (found,) if found is not None and found.parts else ()
 

@@ -8,9 +8,11 @@ skipped, never raised.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.results import outcome, returned, tells_failure
 from luckrate_otel.adapters.structured import is_redacted, structured, text_of
@@ -32,7 +34,9 @@ ROLES = {
     "tool-response": "tool",
     "tool_response": "tool",
 }
-_LISTS = ("parts", "content", "contents")
+_LISTS = ("parts", "content", "contents", "blocks")
+_REPR = re.compile(r"[A-Z]\w*Message(?:Chunk)?\(\w+=")
+_ENUM = re.compile(r"<\w+\.\w+: '([\w-]+)'>")
 
 
 def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
@@ -55,6 +59,8 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
 def message(value: Any, role: str = "user") -> Message | None:
     """One message, None if the value is none."""
     if isinstance(value, str):
+        if _REPR.match(value):
+            return _from_repr(value, role)
         return Message(role, (Text(value),)) if not is_redacted(value) else None
     if _is_pair(value):
         return Message(_role(value[0], role), (Text(value[1]),))
@@ -97,6 +103,17 @@ def part(value: Mapping[str, Any]) -> Part | None:
     if kind in (None, "text", "input_text", "output_text"):
         return _text(value)
     return None
+
+
+def _from_repr(text: str, role: str) -> Message | None:
+    """str() of LlamaIndex's and smolagents' ChatMessage, LangChain's AIMessage; nothing where it was cut."""
+    try:
+        found = python_repr.read(text)
+    except ValueError:
+        return None
+    if not isinstance(found, Mapping):
+        return None
+    return message({"type": text.partition("(")[0], **found}, role)
 
 
 # ---- parts -------------------------------------------------------------------------------------
@@ -243,6 +260,8 @@ def _role(value: Any, default: str) -> str:
     if not isinstance(value, str):
         return default
     lowered = value.lower()
+    if enum := _ENUM.fullmatch(lowered):
+        lowered = enum[1]
     if lowered.startswith("messagerole."):
         lowered = lowered[12:].replace("_", "-")
     return ROLES.get(lowered, lowered if lowered in ("system", "user", "assistant", "tool") else default)
@@ -269,11 +288,10 @@ def _is_parts(value: Any) -> bool:
 
 
 def _looks_like_part(value: Mapping[str, Any]) -> bool:
-    if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
+    kind = text_of(value.get("type"))
+    if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return False
-    return (
-        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
-    )
+    return kind in _PARTS or kind == "text" or "text" in value or any(k in value for k in _KEYED)
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from luckrate_otel.adapters import genai, python_repr
 from luckrate_otel.adapters.base import facts, name_of
 from luckrate_otel.adapters.messages import call
+from luckrate_otel.adapters.messages import message as message_of
 from luckrate_otel.adapters.results import returned
 from luckrate_otel.adapters.structured import text_of
 from luckrate_otel.facts import Facts, Message, Part, Response, Role, Text
@@ -74,5 +75,8 @@ def _item(part: Text) -> list[Part]:
         return [part]
     if found.get("type") == "function_call_output":
         return [Response(text_of(found.get("call_id")), returned(found.get("output")).text)]
+    if "tool_calls" in found or "content" in found:  # chat mode: the whole message
+        whole = message_of(found, "assistant")
+        return list(whole.parts) if whole else []
     one = call(found.get("name"), found.get("arguments"), found.get("call_id"))
     return [one] if found.get("type") == "function_call" and one else [part]

@@ -33,7 +33,13 @@ FINAL_ANSWER = "final_answer"
 
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
 _HANDOFF = re.compile(r"handoff to (.+)")
+# smolagents' prompt template for a managed agent, around the task that the manager's model wrote.
+_MANAGED = re.compile(
+    r"You're a helpful agent named '(?P<name>[^']+)'\.\s*\n.*?---\s*\nTask:\s*\n(?P<task>.*?)\n\s*---", re.DOTALL
+)
 _ROLE_OF = {"TOOL": Role.TOOL, "LLM": Role.MODEL, "AGENT": Role.AGENT, "CHAIN": Role.WRAPPER}
+# repr() of an object, often cut (LlamaIndex): no answer in the agent's words.
+_OBJECT = re.compile(r"[A-Z]\w+\(\w+=")
 _RUN_SUFFIXES = (".run", ".stream", ".arun")
 
 
@@ -247,15 +253,37 @@ def _container(span: Span, role: Role) -> Facts:
         name = name_of(span.head.name) if graph else None
     elif role is Role.AGENT and name is None:
         role = Role.WRAPPER  # OpenAI Agents SDK: the trace itself, no agent
+    if role is Role.WRAPPER and "langgraph_node" in metadata:
+        return facts(role, NAME, span)  # a node: what it was given is state, and often large
     task, final = _task(attributes.get(INPUT)), _final(attributes.get(OUTPUT))
-    node = "langgraph_node" in metadata and role is Role.WRAPPER
+    if role is Role.AGENT and task and (managed := _MANAGED.match(task)):
+        return _managed(span, managed["name"], managed["task"].strip(), final)
     return facts(
         role,
         NAME,
         span,
         agent=name,
-        task_input=None if node else task,
-        final_output=None if node or span.head.status is Status.ERROR else final,
+        task_input=task,
+        final_output=None if span.head.status is Status.ERROR else final,
+    )
+
+
+def _managed(span: Span, name: str, task: str, final: str | None) -> Facts:
+    """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the
+    argument.
+    """
+    ok, error = failure(span)
+    return facts(
+        Role.AGENT,
+        NAME,
+        span,
+        agent=name_of(name),
+        tool=name,
+        args={"task": task},
+        result=final if ok else None,
+        ok=ok,
+        error=error,
+        final_output=final,
     )
 
 
@@ -288,7 +316,7 @@ def _final(value: Value) -> str | None:
     """What a chain or agent answered: its last message that is not a tool's, or the one text of its output."""
     found, _ = structured(value)
     if isinstance(found, str):
-        return found if found and not is_redacted(found) else None
+        return found if found and not is_redacted(found) and not _OBJECT.match(found) else None
     if not isinstance(found, Mapping):
         return None
     if isinstance(found.get("messages"), (list, tuple)):

@@ -35,7 +35,8 @@ def join(run: ClosedRun) -> Trajectory:
     definitions = _definitions(facts)
     placed = steps(ran, asked, pair(ran, asked, tree), facts=facts, tree=tree, definitions=definitions)
     said = words(facts, models, placed, tree, run.root)
-    start_ns = min((*(p.issued_ns for p in placed), *((run.root.start_ns,) if run.root else _starts(facts))), default=0)
+    starts = (*(p.issued_ns for p in placed), *(f.head.start_ns for f in facts))
+    start_ns = min((*starts, run.root.start_ns) if run.root else starts, default=0)
     root = next((f for f in facts if run.root and f.head.span_id == run.root.span_id), None)
     return Trajectory(
         steps=timed(placed, start_ns),
@@ -65,10 +66,6 @@ def join(run: ClosedRun) -> Trajectory:
         has_agent=any(f.role in (Role.AGENT, Role.MODEL) for f in facts),
         attributes=run.attributes or (root.attributes if root else {}),
     )
-
-
-def _starts(facts: tuple[Facts, ...]) -> tuple[int, ...]:
-    return tuple(f.head.start_ns for f in facts)
 
 
 def _duration(run: ClosedRun, facts: tuple[Facts, ...]) -> float | None:

@@ -35,7 +35,7 @@ class Agents:
         then the model
         call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's name.
         """
-        if execution is not None and execution.fact.agent:
+        if execution is not None and execution.fact.agent and execution.fact.role is Role.TOOL:
             return execution.fact.agent
         ids = execution.spans if execution else ()
         found = next((name for span_id in ids if (name := self._above(span_id))), None)

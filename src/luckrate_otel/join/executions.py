@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
 
@@ -50,7 +50,7 @@ def executions(facts: Iterable[Facts], tree: Tree) -> tuple[Execution, ...]:
     """Every call that has a span, by start."""
     groups: dict[str, list[Facts]] = {}
     for fact in facts:
-        if fact.role is Role.TOOL:
+        if fact.role is Role.TOOL or (fact.role is Role.AGENT and fact.tool):
             outer = _outermost(fact, tree)
             groups.setdefault(outer.head.span_id, []).append(fact)
     nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
@@ -64,6 +64,8 @@ def _outer_first(fact: Facts) -> tuple[int, int, str]:
 def _outermost(fact: Facts, tree: Tree) -> Facts:
     """The topmost span of the same call: tool spans of one name with no agent or model between them."""
     found = fact
+    if fact.role is Role.AGENT:
+        return fact
     for above in tree.above(fact.head.span_id):
         if above.role in (Role.AGENT, Role.MODEL):
             break
@@ -86,7 +88,9 @@ def agree(one: Facts, other: Facts) -> bool:
     """Arguments are equal as far as both tell them."""
     if one.args is None or other.args is None or one.args == other.args:
         return True
-    return POSITIONAL in one.args or POSITIONAL in other.args
+    if POSITIONAL in one.args:
+        return POSITIONAL in other.args or named(one.args, other.args) is not None
+    return POSITIONAL in other.args and named(other.args, one.args) is not None
 
 
 def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:

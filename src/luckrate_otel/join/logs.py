@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from luckrate_otel.facts import Evaluation, Facts, Message, Role
+from luckrate_otel.facts import Evaluation, Facts, Role
 
 
 def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
@@ -23,7 +23,7 @@ def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
         else:
             loose.append(fact)
     for span_id, told in logs.items():
-        ordered = sorted(told, key=lambda f: (f.head.start_ns, f.head.name, repr(f.inputs)))
+        ordered = _in_order(told)
         own = spans.get(span_id)
         spans[span_id] = _filled(own, ordered) if own is not None else _standing_alone(ordered)
     return tuple(
@@ -31,13 +31,22 @@ def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:
     )
 
 
+def _in_order(told: list[Facts]) -> list[Facts]:
+    """By time, each once: a record that was sent again is equal to the first in all that it says."""
+    kept: list[Facts] = []
+    for fact in sorted(told, key=lambda f: (f.head.start_ns, f.head.name, repr(f.inputs))):
+        if fact not in kept:
+            kept.append(fact)
+    return kept
+
+
 def _filled(span: Facts, logs: list[Facts]) -> Facts:
     if span.role is Role.TOOL:  # an event on a tool span (an evaluation, say) is no message of the tool's
         return replace(span, evaluations=(*span.evaluations, *_evaluations(logs)))
     return replace(
         span,
-        inputs=span.inputs or _distinct(m for log in logs for m in log.inputs),
-        outputs=span.outputs or _distinct(m for log in logs for m in log.outputs),
+        inputs=span.inputs or tuple(m for log in logs for m in log.inputs),
+        outputs=span.outputs or tuple(m for log in logs for m in log.outputs),
         system=span.system or tuple(dict.fromkeys(t for log in logs for t in log.system)),
         definitions=span.definitions or next((log.definitions for log in logs if log.definitions), ()),
         evaluations=(*span.evaluations, *_evaluations(logs)),
@@ -57,11 +66,3 @@ def _standing_alone(logs: list[Facts]) -> Facts:
 
 def _evaluations(logs: Iterable[Facts]) -> tuple[Evaluation, ...]:
     return tuple(e for log in logs for e in log.evaluations)
-
-
-def _distinct(found: Iterable[Message]) -> tuple[Message, ...]:
-    kept: list[Message] = []
-    for message in found:
-        if message not in kept:
-            kept.append(message)
-    return tuple(kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
 from luckrate_otel.join.tree import Tree
@@ -75,14 +75,3 @@ def _fits(execution: Execution, issue: Issue) -> bool:
 def _loosely(args: Mapping[str, Value], asked: Mapping[str, Value]) -> bool:
     """Equal but for defaults that the framework filled in or left out."""
     return bool(asked) and all(k in args and args[k] == v for k, v in asked.items())
-
-
-def named(args: Mapping[str, Value], asked: Mapping[str, Value]) -> Mapping[str, Value] | None:
-    """The names for values that came without them, from the model's own call; None if these are not its values."""
-    loose = args.get(POSITIONAL)
-    values = loose if isinstance(loose, (list, tuple)) else (loose,)
-    rest = {k: v for k, v in args.items() if k != POSITIONAL}
-    left = [v for k, v in asked.items() if k not in rest]
-    if any(k not in asked or asked[k] != v for k, v in rest.items()) or len(left) < len(values):
-        return None
-    return asked if all(v in left or str(v) in map(str, left) for v in values) else None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Gap, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.pairing import named
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.telemetry import Status, Value

@@ -42,7 +42,7 @@ class Tree:
 
     def in_a_call(self, span_id: str) -> bool:
         """Below a tool call: what a sub-agent says and hears there was written by a model, not by the user."""
-        return any(fact.role is Role.TOOL for fact in self.above(span_id))
+        return any(fact.role is Role.TOOL or fact.tool for fact in self.above(span_id))
 
     def scope(self, fact: Facts) -> tuple[str, str]:
         """Whose conversation a span belongs to: nearest agent or tool call above it, or the topmost ancestor

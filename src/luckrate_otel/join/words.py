@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from luckrate_otel.adapters.messages import text_in
+from luckrate_otel.adapters.messages import text_in, texts
 from luckrate_otel.facts import Call, Facts, Message, Response, Role
 from luckrate_otel.join.issues import ModelCall, split_history
 from luckrate_otel.join.steps import Placed
@@ -33,10 +33,15 @@ def words(
     asked = _asked(containers) or tuple(t for m in present if _is_users(m) and (t := text_in(m)))
     return Words(
         turns=(*(Turn(text) for text in asked), *_later_turns(outer, first, asked, placed)),
-        system=tuple(dict.fromkeys(t for f in (*(m.fact for m in outer), *containers) for t in f.system)),
+        system=_system((*(m.fact for m in outer), *containers)),
         final_output=_final(containers, outer, placed, root),
         history=_history(past, asked),
     )
+
+
+def _system(facts: Iterable[Facts]) -> tuple[str, ...]:
+    """Each system text once; conventions put it apart from the messages or first among them."""
+    return tuple(dict.fromkeys(t for f in facts for t in (*f.system, *texts(f.inputs, "system"))))
 
 
 def _is_users(message: Message) -> bool:
@@ -46,7 +51,9 @@ def _is_users(message: Message) -> bool:
 def _containers(facts: tuple[Facts, ...], tree: Tree) -> list[Facts]:
     """Agents and workflows that are not below a tool call, outermost first."""
     found = [
-        f for f in facts if f.role in (Role.AGENT, Role.WRAPPER) and not f.log and not tree.in_a_call(f.head.span_id)
+        f
+        for f in facts
+        if f.role in (Role.AGENT, Role.WRAPPER) and not (f.log or f.tool) and not tree.in_a_call(f.head.span_id)
     ]
     return sorted(found, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id))
 
@@ -80,10 +87,10 @@ def _later_turns(
     begun = set(known)
     known |= set(asked)
     for model in outer:
-        texts = [t for m in model.fact.inputs if m.role == "user" and (t := text_in(m))]
-        if model.scope != first.scope or not begun or not begun <= set(texts):
+        said = texts(model.fact.inputs, "user")
+        if model.scope != first.scope or not begun or not begun <= set(said):
             continue
-        for text in texts:
+        for text in said:
             if text not in known:
                 known.add(text)
                 yield Turn(text, sum(1 for p in placed if p.issued_ns < model.start_ns))

@@ -62,11 +62,11 @@ class Body:
                 return
             assert self._member is not None
             try:
-                # One byte past the limit is enough to know; zlib stops there however much would follow.
+                # One byte past the limit is enough to know: zlib stops there, and keeping it raises.
                 self._keep(self._member.decompress(chunk, self._max_bytes - self._size + 1))
             except zlib.error:
                 raise Rejected("body is not valid gzip") from None
-            chunk = self._member.unconsumed_tail or self._member.unused_data
+            chunk = self._member.unused_data
 
     def _next_member(self, chunk: bytes) -> bytes:
         """Open the next member if the last has ended; gzip files may be padded with zeros."""

@@ -175,6 +175,8 @@ class Sender:
         busy = len(self._flying) >= (1 if self._failures else self._concurrency)
         if due_ns is None or busy:
             return  # the next put, or a landing send, comes here again
+        if self._draining:
+            due_ns = now_ns  # nothing lingers at shutdown
         wait = max(due_ns, self._not_before_ns, now_ns) - now_ns
         self._timer = asyncio.get_running_loop().call_later(min(wait / 1e9, 3600.0), self._ring)
 

@@ -58,12 +58,16 @@ _INSIDE = re.compile(
 )
 _TRAILING = ".,;:!?)]}'\""
 _WORDS_LIMIT = 5
+_PASSAGE_LIMIT = 16  # words of a passage that is also looked for as a whole: a postal address, a command line
 NOTHING = Atom(Kind.NONE, "", "")
 _VOCABULARY = frozenset({"", "true", "false", "none", "null", "yes", "no", "nan", "n/a"})
 
 
-def atoms(value: Any) -> tuple[Atom, ...]:
-    """The pieces of one leaf; prose comes first, then the identifiers inside it."""
+def atoms(value: Any, *, inside: bool = True) -> tuple[Atom, ...]:
+    """The pieces of one leaf; prose comes first, then the passage as a whole if short, then the identifiers inside.
+
+    inside: look into prose at all.
+    """
     if value is None or isinstance(value, bool):
         return (NOTHING,)
     if isinstance(value, (int, float)):
@@ -71,10 +75,10 @@ def atoms(value: Any) -> tuple[Atom, ...]:
         return (Atom(Kind.NUMBER, str(value), phrase(str(value)), number) if number else NOTHING,)
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return _of_text(str(value).strip())
+    return _of_text(str(value).strip(), inside=inside)
 
 
-def _of_text(text: str) -> tuple[Atom, ...]:
+def _of_text(text: str, *, inside: bool) -> tuple[Atom, ...]:
     if text.casefold() in _VOCABULARY or dates.is_time(text):
         return (NOTHING,)
     folded = phrase(text)
@@ -86,7 +90,10 @@ def _of_text(text: str) -> tuple[Atom, ...]:
         return (atom,)
     if not has_digit(folded) and folded.count(" ") < _WORDS_LIMIT and "@" not in text and "//" not in text:
         return (Atom(Kind.WORDS, text, folded),)
-    return (Atom(Kind.PROSE, text, folded), *_inside(text))
+    if not inside:
+        return (Atom(Kind.PROSE, text, folded),)
+    short = (Atom(Kind.WORDS, text, folded),) if folded.count(" ") < _PASSAGE_LIMIT else ()
+    return (Atom(Kind.PROSE, text, folded), *short, *_inside(text))
 
 
 def _whole(text: str, folded: str) -> Atom | None:
@@ -99,9 +106,9 @@ def _whole(text: str, folded: str) -> Atom | None:
         return Atom(Kind.URL, text, url_phrase(text))
     number = numbers.canonical(text)
     if number is not None:
-        kind = Kind.ID if text.isdigit() and (len(text) > 9 or text[0] == "0" and len(text) > 1) else Kind.NUMBER
+        kind = Kind.ID if text.isdigit() and (len(text) > 9 or (text[0] == "0" and len(text) > 1)) else Kind.NUMBER
         return Atom(kind, text, folded, number)
-    if _IBAN.fullmatch(text) or len(text) <= 30 and _PHONE.fullmatch(text):
+    if _IBAN.fullmatch(text) or (len(text) <= 30 and _PHONE.fullmatch(text)):
         return Atom(Kind.ID, text, folded)
     if _PATH.fullmatch(text) and text.count(" ") < _WORDS_LIMIT:
         return Atom(Kind.PATH, text, folded)
@@ -138,7 +145,7 @@ def url_phrase(text: str) -> str:
     text = unquote(text) if "%" in text else text
     _, sep, rest = text.partition("://")
     folded = phrase(rest if sep else text)
-    return folded[4:] if folded.startswith("www ") else folded
+    return folded.removeprefix("www ")
 
 
 def host_phrase(text: str) -> str:
@@ -146,7 +153,7 @@ def host_phrase(text: str) -> str:
     _, sep, rest = text.partition("://")
     host = re.split(r"[/?#]", rest if sep else text, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     folded = phrase(host)
-    return folded[4:] if folded.startswith("www ") else folded
+    return folded.removeprefix("www ")
 
 
 def file_phrase(text: str) -> str:

@@ -32,7 +32,7 @@ class TokenEngine:
         self._last: tuple[Trajectory, bool, Run | None] | None = None
 
     def ground(self, trajectory: Trajectory, policy: Policy) -> Outcome:
-        """Arguments that trace to nothing, as warnings. Gap: see _blocked; too_large: bounds of sources, leaves, index."""
+        """Arguments that trace to nothing, as warnings. too_large: a bound of sources, leaves or index."""
         if not any(step.args is None or step.args for step in trajectory.steps):
             return VACUOUS
         gap = _untold(trajectory)
@@ -107,7 +107,7 @@ def _missed(step: Step) -> bool:
 
 
 def _blocked(trajectory: Trajectory, missed: _Test) -> tuple[int, Gap | None]:
-    """The number of steps that can be judged, and why not more: a value may come from a result that was not captured."""
+    """How many steps can be judged, and why not more: a value may come from a result that was not captured."""
     for number, step in enumerate(trajectory.steps[:-1]):
         if missed(step):
             return number + 1, trajectory.gaps.get((number, "result"), Gap.NOT_CAPTURED)

@@ -27,6 +27,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(_MARKS.sub("", normalize("NFKD", text)).casefold())
 
 
+def vocabulary(text: str) -> frozenset[str]:
+    """A list of words written as running text."""
+    return frozenset(text.split())
+
+
 def phrase(text: str) -> str:
     """The folded words of a text, joined with single blanks."""
     return " ".join(words(text))

@@ -13,7 +13,7 @@ SMALL = 100
 
 
 def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
-    """One warning per leaf with an invented value, on the first call that carries it. end: judge only the first steps."""
+    """One warning per leaf with an invented value, on the first call that carries it. end: judge so many steps."""
     written: set[str] = set()
     found: list[Violation] = []
     for number, step in enumerate(run.trajectory.steps[:end]):
@@ -46,7 +46,7 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
     if atom.inside:
         return False
     if atom.kind is Kind.NUMBER:
-        if naming.is_id(leaf.name) or isinstance(atom.text, str) and atom.text[:1] == "#":
+        if naming.is_id(leaf.name) or (isinstance(atom.text, str) and atom.text[:1] == "#"):
             return True
         return "." in (atom.number or "") or float(atom.number or 0) >= SMALL
     if atom.kind is Kind.ID:

@@ -7,8 +7,8 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 from luckrate_otel.provenance.tokens.sources import Source
 
-# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs about
-# 10 million, in well under a second; beyond this bound the run was made to be expensive.
+# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs
+# about 10 million, in well under a second; beyond this bound the run was made to be expensive.
 MAX_COMPARED = 300_000_000
 
 
@@ -88,4 +88,6 @@ def _plain(text: str) -> str | None:
     if "\\" not in text and "%" not in text and "&" not in text:
         return None
     plain = decoded(text)
+    if "\\" in plain:
+        plain = decoded(plain)  # JSON printed into JSON, as tool protocols do
     return plain if plain != text else None

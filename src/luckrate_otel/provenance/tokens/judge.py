@@ -25,8 +25,8 @@ class Judge:
     """State of one pass over a run.
 
     suspects: phrase → how it first came in; what happens to it later is an echo. own: phrase → the step at which the
-    agent wrote it out of nothing. files: name of a file fetched from a suspect URL or path → that phrase. steered: source
-    → the suspect phrases that its call carried and that recur in it.
+    agent wrote it out of nothing. files: name of a file fetched from a suspect URL or path → that phrase.
+    steered: source → the suspect phrases that its call carried and that recur in it.
     """
 
     run: Run

@@ -16,7 +16,8 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
 _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
-_LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
+# `Issue(owner='a', …)` is a repr, `TODO(call a)` is a sentence.
+_LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\((?=\s*(?:\w+\s*=|[\[{(\"'])))")
 _YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
 _INLINE = frozenset(
@@ -108,28 +109,28 @@ def _json(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
     """Read strict JSON, the quick way; False (and nothing added) if it is none or nested beyond reason."""
     before = len(found.fields)
     try:
-        _value(found, loads(text), path, record, "", depth)
+        _value(found, loads(text), path, record, key="", depth=depth)
     except (ValueError, RecursionError):
         del found.fields[before:]
         return False
     return True
 
 
-def _value(found: Layout, value: Any, path: str, record: int, key: str, depth: int) -> None:
+def _value(found: Layout, value: Any, path: str, record: int, *, key: str, depth: int) -> None:
     if isinstance(value, str):
-        _text(found, value, path, record, key, depth)
+        _text(found, value, path, record, key=key, depth=depth)
     elif isinstance(value, dict):
         inner = found.open(record, key)
         for name, item in value.items():
-            _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, name, depth)
+            _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, key=name, depth=depth)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _value(found, item, f"{path}[{index}]", record, key, depth)
+            _value(found, item, f"{path}[{index}]", record, key=key, depth=depth)
     elif value is not None:
         found.add(path, str(value), record)
 
 
-def _text(found: Layout, text: str, path: str, record: int, key: str, depth: int) -> None:
+def _text(found: Layout, text: str, path: str, record: int, *, key: str, depth: int) -> None:
     """A text value; one that is itself a page, a repr or several paragraphs is read in turn."""
     if depth < MAX_INNER and _is_nested(text):
         _read(found, text, path, found.open(record, key), depth + 1)
@@ -172,34 +173,34 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
     frames = [top]
     lone, before = 0, len(found.fields)
     for match in _TOKEN.finditer(text):
-        token = match[0]
-        if token == ",":
+        piece = match[0]
+        if piece == ",":
             if top.value:
                 _close(found, top, depth)
             top.index, top.key = top.index + 1, ""
-        elif token in ":=":
+        elif piece in ":=":
             if top.keyed and not top.key and top.value:
                 top.key, top.value = top.value.strip("\"'") or "*", ""
             else:
-                top.value += token
-        elif token in _OPEN:
-            inner = found.open(top.record, top.key) if token != "[" else top.record
+                top.value += piece
+        elif piece in _OPEN:
+            inner = found.open(top.record, top.key) if piece != "[" else top.record
             top.value = ""
-            top = _Frame(top.place(), inner, keyed=token != "[")
+            top = _Frame(top.place(), inner, keyed=piece != "[")
             frames.append(top)
             if len(frames) > MAX_NESTED or len(found.fields) > MAX_FIELDS:
                 break
-        elif token in ")]}":
+        elif piece in ")]}":
             _close(found, top, depth)
             if len(frames) > 1:
                 frames.pop()
                 top = frames[-1]
-        elif token in "\"'":
+        elif piece in "\"'":
             lone += 1
             if lone > _LONE_QUOTES:
                 break
         else:
-            top.value = f"{top.value} {token}" if top.value else token
+            top.value = f"{top.value} {piece}" if top.value else piece
     else:
         for frame in frames:
             _close(found, frame, depth)
@@ -216,7 +217,7 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
         text = text[1:-1]
         if "\\" in text or "&" in text or "%" in text:
             text = decoded(text)
-        _text(found, text, frame.place(), frame.record, frame.key, depth)
+        _text(found, text, frame.place(), frame.record, key=frame.key, depth=depth)
     else:
         found.add(frame.place(), text, frame.record)
 

@@ -9,29 +9,33 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from luckrate_otel.provenance.tokens.fold import phrase, within, words
+from luckrate_otel.provenance.tokens.fold import phrase, vocabulary, within, words
 
 _CAPITAL = re.compile(r"(?<![\w@./-])[A-Z][a-zA-Z'-]{2,30}")
 _QUOTED = re.compile(r"[\"“']([^\"”'\n]{3,80})[\"”']")
 # Words that open requests or are capitalised for other reasons, and words too general to tell one record from another.
-_COMMON = frozenset(
-    "the this that these those there then they them their please could would should can will may might must what when where which"
-    " who whom whose why how have has had does did was were are and but for from with into onto over after before about you your"
-    " yours our ours its his her hers she him not also all any each every some check find get give show tell send make create add"
-    " read visit open download save upload post write reply buy order pay transfer move copy delete remove update change set"
-    " look list book reserve cancel schedule invite share summarize summarise help let use using follow complete finish calculate"
-    " hello dear thanks thank hey good morning yes sure okay just only first second last next new one two three"
-    " monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october"
-    " november december today tomorrow yesterday which however please include included including following specific instructions"
-    " request requests information account accounts email emails message messages website webpage number address through work task tasks".split()
-)
+_COMMON = vocabulary("""
+    the this that these those there then they them their please could would should can will may might must what when
+    where which who whom whose why how have has had does did was were are and but for from with into onto over after
+    before about you your yours our ours its his her hers she him not also all any each every some check find get
+    give show tell send make create add read visit open download save upload post write reply buy order pay transfer
+    move copy delete remove update change set look list book reserve cancel schedule invite share summarize
+    summarise help let use using follow complete finish calculate hello dear thanks thank hey good morning yes sure
+    okay just only first second last next new one two three monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december today tomorrow yesterday
+    however include included including following specific instructions request requests information account accounts
+    email emails message messages website webpage number address through work task tasks
+""")
 # A request that hands over: the user asks for whatever that text says to be done.
 MAX_REQUEST = 20_000  # characters of a turn that are read as a request; what is pasted behind it is data
+_ENDING = re.compile(r"(?<=\w)\.\w{2,}(?=[.,;:!?)]?$)")  # the last label of a host says nothing of whose it is
 _URL_PATH = re.compile(r"(?<![/:])/[^/].*")
 _HANDS_OVER = re.compile(
-    r"\b(?:instruct(?:ion|ed)|follow|fulfil|request|asked|asks|tasks?\b|to-?dos?\b|action items?|steps (?:in|from|listed|described)"
-    r"|(?:what|whatever|everything|as)\s+(?:\w+\s+){1,3}(?:says?|said|needs?|wants?|described|listed|specified|writes|wrote)"
-    r"|address (?:his|her|their|the|this|that) (?:issue|concern|point)s?|take care of (?:it|his|her|their)|on (?:his|her|their) behalf)",
+    r"\b(?:instruct(?:ion|ed)|follow|fulfil|request|asked|asks|tasks?\b|to-?dos?\b|action items?"
+    r"|steps (?:in|from|listed|described)|take care of (?:it|his|her|their)|on (?:his|her|their) behalf"
+    r"|address (?:his|her|their|the|this|that) (?:issue|concern|point)s?"
+    r"|(?:what|whatever|everything|as)\s+(?:\w+\s+){1,3}"
+    r"(?:says?|said|needs?|wants?|described|listed|specified|writes|wrote))",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
@@ -60,9 +64,11 @@ class Request:
         """The value itself carries a name or a topic of the request: a.chen@… for "Chen", homework@… for "homework"."""
         return any(
             word in self.names
-            or len(word) >= _LONG
-            and (word[:_STEM] in self.topics or any(word.startswith(n) for n in self.names if len(n) >= _LONG))
-            for word in words(text)
+            or (
+                len(word) >= _LONG
+                and (word[:_STEM] in self.topics or any(word.startswith(n) for n in self.names if len(n) >= _LONG))
+            )
+            for word in words(_ENDING.sub("", text))
         )
 
     def hands_over_to(self, record: str) -> bool:
@@ -97,8 +103,8 @@ def request(turns: Collection[str], tools: Iterable[str]) -> Request:
 
 
 def _without_references(text: str) -> str:
-    """The text without addresses, paths and the paths of URLs: their words are no topics."""
-    return " ".join(_URL_PATH.sub("", piece) for piece in text.split() if "@" not in piece)
+    """The text without addresses, paths and the paths and endings of URLs: their words are no topics."""
+    return " ".join(_ENDING.sub("", _URL_PATH.sub("", piece)) for piece in text.split() if "@" not in piece)
 
 
 def _own_paths(text: str) -> list[str]:

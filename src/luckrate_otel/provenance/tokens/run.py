@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
-from luckrate_otel.provenance.tokens import forms
+from luckrate_otel.provenance.tokens import forms, numbers
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
@@ -14,7 +14,6 @@ from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, sources
-
 
 SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
@@ -41,7 +40,7 @@ class Match:
 
 @dataclass(slots=True)
 class Run:
-    """leaves: per step. Everything below is computed once and shared by both rules. TooMuch: the run is out of bounds."""
+    """leaves: per step. What is found is kept for both rules. TooMuch (any method): the run is out of bounds."""
 
     trajectory: Trajectory
     sources: tuple[Source, ...]
@@ -99,7 +98,12 @@ class Run:
     @staticmethod
     def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:
         """Every (form, phrase) an atom is looked for by, strict ones first."""
-        return (*forms.strict(atom), *forms.loose(atom))
+        spelled = numbers.spellings(atom.number) if atom.number is not None else ()
+        return (*forms.strict(atom), *((Form.NUMBER, spelling) for spelling in spelled), *forms.loose(atom))
+
+    def stated(self, atom: Atom, source: int) -> str:
+        """The phrase by which this source holds the atom."""
+        return next((phrase for _, phrase in self.pairs(atom) if self.index.holds(source, phrase)), atom.phrase)
 
     def layout(self, source: int) -> Layout:
         known = self._layouts.get(source)
@@ -121,7 +125,7 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
             key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
             pieces = seen.get(key)
             if pieces is None:
-                pieces = seen[key] = atoms(value)
+                pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
                 for atom in pieces:
                     if atom.kind in kinds:
                         wanted |= forms.wanted(atom)

@@ -46,7 +46,10 @@ class Source:
 
 
 def sources(trajectory: Trajectory) -> tuple[Source, ...]:
-    """The texts of one run. TooMuch: a text over MAX_TEXT, more than MAX_CHARS in all, or tool definitions nested beyond reason."""
+    """The texts of one run.
+
+    TooMuch: a text over MAX_TEXT, more than MAX_CHARS in all, or tool definitions nested beyond reason.
+    """
     found = [Source(Origin.SYSTEM, text, 0) for text in trajectory.system]
     found += [Source(Origin.EARLIER_USER, text, 0) for text in trajectory.history.turns]
     for step in trajectory.history.steps:

@@ -19,7 +19,7 @@ _RESULTS = (Origin.RESULT, Origin.EARLIER_RESULT)
 
 
 def taint(run: Run, policy: Policy, end: int | None = None) -> tuple[Violation, ...]:
-    """One finding per tainted leaf of a privileged call, for the worst of its values. end: judge only the first steps."""
+    """One finding per tainted leaf of a privileged call, for the worst of its values. end: judge so many steps."""
     turns = (*run.trajectory.history.turns, *(turn.text for turn in run.trajectory.turns))
     judge = Judge(run, policy, request(turns, {step.tool for step in run.trajectory.steps}), weigh)
     results = {source.step: n for n, source in enumerate(run.sources) if source.origin is Origin.RESULT}

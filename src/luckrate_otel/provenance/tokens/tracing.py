@@ -19,9 +19,9 @@ MAX_SIGHTINGS = 16  # listed per leaf, oldest first
 class Sighting:
     """One place a leaf's value (or, in prose, an identifier in it) was seen before the call.
 
-    origin: `user`, `system`, `result`, `definition`, `earlier user`, `earlier result` or `agent` (an argument the agent wrote
-    itself). step, tool: of the result or call, None otherwise. path: JSON path in a result, argument path in a call, else
-    `$`. strength: `strict` (the same value, perhaps written differently) or `loose` (made from it, or part of it).
+    origin: `user`, `system`, `result`, `definition`, `earlier user`, `earlier result` or `agent` (an argument the agent
+    wrote itself). step, tool: of the result or call, None otherwise. path: JSON path in a result, argument path in a
+    call, else `$`. strength: `strict` (the same value, perhaps written differently) or `loose` (made from it, or part).
     """
 
     origin: str
@@ -79,6 +79,6 @@ def _sighting(run: Run, match: Match, atom: Atom) -> Sighting:
     source = run.sources[match.source]
     path = "$"
     if source.origin in (Origin.RESULT, Origin.EARLIER_RESULT):
-        path = next((f.path for f in run.layout(match.source).holding(atom.phrase)), "$")
+        path = next((f.path for f in run.layout(match.source).holding(run.stated(atom, match.source))), "$")
     form = Form.SAME if match.form is Form.FOLDED and atom.text in source.text else match.form
     return Sighting(str(source.origin), source.step, source.tool, path, str(form), str(strength(match.form)))

@@ -9,7 +9,7 @@ from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.judge import Judge, Lead
 from luckrate_otel.provenance.tokens.place import Field
-from luckrate_otel.provenance.tokens.run import SCAN, Match, Run
+from luckrate_otel.provenance.tokens.run import SCAN
 from luckrate_otel.provenance.tokens.severity import SHORT, Level, Taint, listed
 
 MAX_PLACES = 4  # untrusted sources looked into per value; the earliest is where it came from
@@ -18,7 +18,8 @@ MAX_PLACES = 4  # untrusted sources looked into per value; the earliest is where
 def weigh(judge: Judge, lead: Lead) -> Taint | None:
     """How a value that stands only in untrusted texts came in; None if a field it stands in is trusted by the spec."""
     run, atom, first = judge.run, lead.atom, lead.dirty[0]
-    phrase = _stated(run, atom, first)
+    by_host = atom.kind is Kind.URL and first.form is Form.JOINED
+    phrase = host_phrase(atom.text) if by_host else run.stated(atom, first.source)
     whole: Taint | None = None
     free: list[tuple[int, Field]] = []
     for match in lead.dirty[:MAX_PLACES]:
@@ -44,13 +45,6 @@ def weigh(judge: Judge, lead: Lead) -> Taint | None:
     return Taint(level, free[0][0], free[0][1].path, why, first.form)
 
 
-def _stated(run: Run, atom: Atom, match: Match) -> str:
-    """The phrase that the match was found by."""
-    if atom.kind is Kind.URL and match.form is Form.JOINED:
-        return host_phrase(atom.text)
-    return next((phrase for _, phrase in run.pairs(atom) if run.index.holds(match.source, phrase)), atom.phrase)
-
-
 def _led(judge: Judge, source: int, phrase: str) -> Taint | None:
     """The value stands in an answer beside a suspect that the call had asked for."""
     read = judge.run.layout(source)
@@ -73,7 +67,7 @@ def _standing(judge: Judge, atom: Atom, free: list[tuple[int, Field]]) -> tuple[
     if atom.kind is Kind.URL and _same_site(judge, atom, source):
         return Level.SITE, "on a site that was asked for"
     pointed = ""
-    if judge.request.names_value(host_phrase(atom.text) if atom.kind is Kind.URL else atom.text):
+    if judge.request.names_value(host_phrase(atom.text).rpartition(" ")[0] if atom.kind is Kind.URL else atom.text):
         pointed = ", named by the user"
     elif judge.run.sources[source].tool in judge.policy.delegates:
         pointed = ", from a source the user may delegate to"
