@@ -7,7 +7,7 @@ leave at once. Everything else leaves unread; of it only the parent links of ope
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from luckrate_otel import adapters
 from luckrate_otel.assemble import Held
@@ -16,7 +16,7 @@ from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
 from luckrate_otel.otlp.shallow import Envelope, Group, link_of, shallow, trace_id_at
-from luckrate_otel.record import record
+from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import Span
 
 
