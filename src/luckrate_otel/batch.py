@@ -129,6 +129,7 @@ def _closed(run: RunGroup, links: Mapping[str, str]) -> ClosedRun:
         trace_ids=traces,
         facts=run.facts,
         close_reason=CloseReason.END_OF_INPUT,
+        complete=run.complete,
         root=root,
         links=links,
         attributes=run.root.attributes if run.root else {},

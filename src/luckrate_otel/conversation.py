@@ -71,7 +71,7 @@ class Conversations:
         self._drop_old(now_ns)
         if not trajectory.conversation_id:
             return
-        key = (_service(trajectory) if service is None else service, trajectory.conversation_id)
+        key = (service_of(trajectory) if service is None else service, trajectory.conversation_id)
         conversation = self._conversations.get(key)
         if conversation is None:
             conversation = self._conversations[key] = _Conversation()
@@ -155,7 +155,7 @@ class Conversations:
             self.size -= _OBJECT_BYTES
 
 
-def _service(trajectory: Trajectory) -> str:
+def service_of(trajectory: Trajectory) -> str:
     name = trajectory.attributes.get(SERVICE_NAME)
     return name if isinstance(name, str) else ""
 

@@ -51,6 +51,9 @@ class VerdictLabel(StrEnum):
     NOT_GRADED = "not_graded"
 
 
+_CUT_SHORT = frozenset({CloseReason.NO_ROOT, CloseReason.MEMORY, CloseReason.SHUTDOWN})
+
+
 # ---- steps and trajectories --------------------------------------------------------------------
 
 
@@ -113,6 +116,7 @@ class Trajectory:
     steps: in issue order. turns: what the user said, each from its moment on; empty = no task captured.
     system: system and developer texts. gaps: (step index, "args" | "result" | "ok") → why it is None.
     duration: milliseconds, None if not known. tokens: input + output of the run, None if not told.
+    complete: the run's root and all spans above it were seen.
     root: span id that run-level violations go on, None when rebuilt from a payload.
     call_ids: per step, the provider's tool call id or None. Same length as steps, or empty.
     attributes: attributes of the root span and its resource that specs match on.
@@ -128,6 +132,7 @@ class Trajectory:
     adapters: tuple[str, ...] = ()
     agent: str | None = None
     close_reason: CloseReason = CloseReason.END_OF_INPUT
+    complete: bool = True
     coverage: Coverage = Coverage()
     gaps: Mapping[tuple[int, str], Gap] = field(default_factory=nothing)
     history: History = History()
@@ -143,6 +148,11 @@ class Trajectory:
     case: str | None = None
     has_agent: bool = True
     attributes: Mapping[str, Value] = field(default_factory=nothing)
+
+    @property
+    def cut_short(self) -> bool:
+        """More of the run may have existed than was seen, so that what is absent proves nothing."""
+        return not self.complete or self.close_reason in _CUT_SHORT
 
     @property
     def task_input(self) -> str | None:
@@ -189,10 +199,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class NotEvaluated:
-    """A rule that could not be judged, and why: neither passed nor violated."""
+    """A rule that could not be judged, and why: neither passed nor violated.
+
+    severity: of the rule in the spec that graded the run, so that the gate knows what went unjudged.
+    """
 
     rule: str
     reason: Gap
+    severity: Severity = field(default=Severity.WARN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

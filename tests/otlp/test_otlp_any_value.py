@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
-from otlp_strategies import ATTRIBUTES, VALUES
 
 from luckrate_otel.otlp import any_value, schema
 from luckrate_otel.otlp.any_value import MAX_DEPTH, MAX_VALUES, TRUNCATED
 from luckrate_otel.otlp.wire import varint
+from tests.otlp.otlp_strategies import ATTRIBUTES, VALUES
 
 # plain value ↔ the official message, written out.
 PAIRS = [

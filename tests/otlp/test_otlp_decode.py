@@ -12,7 +12,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as WireLog
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as WireStatus
-from otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import files
@@ -22,6 +21,7 @@ from luckrate_otel.otlp.encode import encode_span, our_envelope
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.otlp.wire import varint
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
+from tests.otlp.otlp_strategies import ENVELOPE, SPANS, UNKNOWN_FIELDS
 
 DATA = Path(__file__).parent.parent / "data" / "otlp"
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))

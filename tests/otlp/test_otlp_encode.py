@@ -11,7 +11,6 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
-from otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp import schema
@@ -27,6 +26,7 @@ from luckrate_otel.otlp.encode import (
 )
 from luckrate_otel.otlp.shallow import Group, shallow
 from luckrate_otel.telemetry import Head, Span, SpanEvent
+from tests.otlp.otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
 TRACE, SPAN = bytes(range(1, 17)), bytes(range(1, 9))
 _OUR_NAMES = TEXTS.map("luckrate.{}".format).filter(lambda name: name != "luckrate.case")

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
-from otlp_strategies import ENVELOPE, SPANS
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import json as otlp_json
 from luckrate_otel.otlp.encode import encode_span, traces_request
 from luckrate_otel.otlp.json import MAX_CONTAINERS, load, to_json, to_protobuf
+from tests.otlp.otlp_strategies import ENVELOPE, SPANS
 
 DATA = Path(__file__).parent.parent / "data" / "otlp"
 

@@ -9,13 +9,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
-from otlp_strategies import requests
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import shallow
 from luckrate_otel.otlp.encode import request
 from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at, well_formed
 from luckrate_otel.otlp.wire import delimited
+from tests.otlp.otlp_strategies import requests
 
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as metrics
-from otlp_strategies import requests
 
 from luckrate_otel.errors import Rejected
 from luckrate_otel.otlp.encode import our_envelope, request
 from luckrate_otel.otlp.shallow import Envelope, Group, shallow
 from luckrate_otel.otlp.split import Split, count, halve, join, split
+from tests.otlp.otlp_strategies import requests
 
 SHOP, BANK = our_envelope({"service.name": "shop"}, "lib"), our_envelope({"service.name": "bank"}, "lib")
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from payload_making import captured
 
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Coverage, Step, Turn
 from luckrate_otel.payloads import from_crewai, recognise
 from luckrate_otel.telemetry import Status
+from tests.payloads.payload_making import captured
 
 TIMEOUT = "RuntimeError('order service timed out (504)')"
 

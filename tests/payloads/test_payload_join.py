@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from payload_making import CAPTURED, captured
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Coverage, Step, Trajectory, Turn
 from luckrate_otel.payloads import from_n8n, merge_with_spans, same_run
+from tests.payloads.payload_making import CAPTURED, captured
 
 TRACE = "4db132829c6e05866f75a17d87dcd2e9"
 WORKFLOW = "1e7ce15212e546e3"

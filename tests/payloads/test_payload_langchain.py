@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from payload_making import captured
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Step, Trajectory, Turn
 from luckrate_otel.payloads import from_langchain, recognise
+from tests.payloads.payload_making import captured
 
 UNKNOWN = "Error: nosuch is not a valid tool, try one of [lookup]."
 FAILED = "Error: ValueError('no order 9')\n Please fix your mistakes."

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from payload_making import AGENT, agent_run, captured, execution, tool_run, trigger_run
 
 from luckrate_otel.errors import InputError
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Coverage, History, Step, Trajectory, Turn
 from luckrate_otel.payloads import from_n8n, recognise
 from luckrate_otel.telemetry import Status
+from tests.payloads.payload_making import AGENT, agent_run, captured, execution, tool_run, trigger_run
 
 DOWN = (
     "Service unavailable - try again later or consider setting this node to retry automatically (in the node settings)"

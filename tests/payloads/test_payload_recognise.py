@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from payload_making import CAPTURED, captured
 
 from luckrate_otel import payloads
 from luckrate_otel.model import Trajectory
 from luckrate_otel.payloads import READERS, from_crewai, from_langchain, from_messages, recognise
+from tests.payloads.payload_making import CAPTURED, captured
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 # the readers' own words, so that arbitrary values reach past the first look

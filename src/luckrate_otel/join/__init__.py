@@ -49,6 +49,7 @@ def join(run: ClosedRun) -> Trajectory:
         adapters=tuple(sorted({f.adapter for f in facts})),
         agent=_agent(facts, placed, tree),
         close_reason=run.close_reason,
+        complete=run.complete,
         coverage=_coverage(facts, models, placed, said),
         gaps={(n, name): gap for n, p in enumerate(placed) for name, gap in p.gaps.items()},
         history=said.history,

@@ -1,0 +1,51 @@
+# Everything needs only python3 (3.11 or newer), make and a package index; the first target that needs it makes .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+
+.PHONY: help demo test check fix bench constraints clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## captured agent traffic through the real processor, in under a minute
+	@$(BIN)/luckrate-otel demo
+
+test: check ## everything: lint, types, then unit, property and integration tests over real sockets
+	$(BIN)/python -m pytest
+
+check: $(READY) ## lint, format and types only
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fix: $(READY) ## let ruff mend what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## CPU time per span and memory on this machine
+	$(BIN)/python benchmarks/run.py
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "setting up $(VENV) (once)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# Resolves everything anew in an empty environment and writes down what was chosen.
+constraints: ## renew constraints.txt
+	rm -rf .cache/constraints
+	$(PYTHON) -m venv .cache/constraints
+	.cache/constraints/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	{ echo "# Versions that are tested together. Written by: make constraints"; \
+	  .cache/constraints/bin/python -m pip freeze --exclude-editable --exclude luckrate-otel | LC_ALL=C sort -f; } > constraints.txt
+	rm -rf .cache/constraints
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

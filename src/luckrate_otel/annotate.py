@@ -1,0 +1,256 @@
+"""Verdict → what to write, and where: span events and attributes, one log event, metric points. Plain values.
+
+No argument or result value is ever among them: an argument is named by its path, a source by its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from luckrate_otel.facts import ClosedRun, Facts, Role
+from luckrate_otel.model import PathState, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.telemetry import SpanEvent, Value, nothing
+from luckrate_otel.vocabulary import (
+    AGENT_NAME,
+    CONVERSATION_ID,
+    EVALUATION_NAME,
+    TOOL_CALL_ID,
+    TOOL_NAME,
+    VIOLATION_EVENT,
+)
+
+# The OpenTelemetry default limit of events per span; a processor is not bound by it, backends are built for it.
+MAX_EVENTS_PER_SPAN = 128
+MAX_EXPLANATION_BYTES = 512
+
+_RANK = {Severity.HARD: 0, Severity.SOFT: 1, Severity.WARN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanNote:
+    """What to append to one held span."""
+
+    span_id: str
+    events: tuple[SpanEvent, ...] = ()
+    attributes: Mapping[str, Value] = field(default_factory=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
+
+    service: whose agent it is about, "" if not told.
+    """
+
+    trace_id: str
+    span_id: str
+    service: str
+    severity: int
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measurement of a metric of the vocabulary."""
+
+    metric: str
+    value: float
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """Everything one verdict writes. event is None when the run has no trace to attach it to."""
+
+    spans: tuple[SpanNote, ...] = ()
+    event: Evaluated | None = None
+    points: tuple[Point, ...] = ()
+
+
+def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annotations:
+    """Say what a verdict writes on the run's spans, as log event and as metrics.
+
+    A violation goes on the span of its step; where that span cannot be written on (it was passed on, or the step was
+    rebuilt from messages) on the span of the step's agent, else on the root.
+    """
+    places = _Places(run, trajectory)
+    found: dict[str, list[Violation]] = {}
+    for violation in verdict.violations:
+        place = places.of(violation)
+        if place:
+            found.setdefault(place, []).append(violation)
+    notes = {span: _span_note(places, span, violations, trajectory, verdict) for span, violations in found.items()}
+    root = places.root
+    if root:
+        mine = notes.get(root, SpanNote(root))
+        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
+    return Annotations(tuple(notes.values()), _event(run, trajectory, verdict), _points(run, trajectory, verdict))
+
+
+class _Places:
+    """Which spans can be written on: the held ones, those of tools, agents and wrappers."""
+
+    def __init__(self, run: ClosedRun, trajectory: Trajectory) -> None:
+        self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
+        self._steps = trajectory.steps
+        self._start_ns = trajectory.start_ns
+        self.root = run.root.span_id if run.root and run.root.span_id in self._held else None
+
+    def of(self, violation: Violation) -> str | None:
+        if violation.step is None:
+            return self.root
+        span = violation.span or self._steps[violation.step].span
+        if span in self._held:
+            return span
+        return self._agent_at(self._steps[violation.step]) or self.root
+
+    def _agent_at(self, step: Step) -> str | None:
+        """The agent's span that was going on when the step was issued: an agent may be invoked several times."""
+        issued_ns = self._start_ns + int(step.t * 1e6)
+        begun = [
+            fact.head
+            for fact in self._held.values()
+            if fact.role is Role.AGENT and fact.agent == step.agent and fact.head.start_ns <= issued_ns
+        ]
+        return max(begun, key=lambda head: (head.start_ns, head.span_id)).span_id if begun else None
+
+    def facts(self, span: str) -> Facts:
+        return self._held[span]
+
+
+def _span_note(
+    places: _Places, span: str, violations: list[Violation], trajectory: Trajectory, verdict: Verdict
+) -> SpanNote:
+    ordered = sorted(violations, key=lambda v: _RANK[v.severity])
+    at_ns = places.facts(span).head.end_ns
+    events = tuple(
+        SpanEvent(VIOLATION_EVENT, at_ns, _violation_attributes(v, trajectory, verdict))
+        for v in ordered[:MAX_EVENTS_PER_SPAN]
+    )
+    rules = tuple(dict.fromkeys(v.rule for v in ordered))
+    return SpanNote(span, events, {"luckrate.rules": rules, "luckrate.max_severity": str(ordered[0].severity)})
+
+
+def _violation_attributes(violation: Violation, trajectory: Trajectory, verdict: Verdict) -> dict[str, Value]:
+    call_ids = trajectory.call_ids
+    step = violation.step
+    told: dict[str, Value] = {
+        "luckrate.rule": violation.rule,
+        "luckrate.clause": violation.clause,
+        "luckrate.severity": str(violation.severity),
+        "luckrate.message": violation.message,
+        "luckrate.spec.name": verdict.spec,
+        "luckrate.step.index": step,
+        TOOL_NAME: violation.tool,
+        TOOL_CALL_ID: call_ids[step] if step is not None and step < len(call_ids) else None,
+        "luckrate.argument": violation.argument,
+        "luckrate.sources": violation.sources or None,
+        "luckrate.evidence.span_ids": tuple(e.span for e in violation.evidence if e.span) or None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _counts(verdict: Verdict) -> dict[str, int]:
+    return {
+        f"luckrate.violation_count.{severity}": sum(v.severity is severity for v in verdict.violations)
+        for severity in Severity
+    }
+
+
+def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value]:
+    told: dict[str, Value] = {
+        "luckrate.verdict": str(verdict.verdict),
+        "luckrate.output": str(verdict.output),
+        "luckrate.output.source": str(verdict.output_source),
+        "luckrate.path": str(verdict.path),
+        "luckrate.lucky": verdict.verdict is VerdictLabel.LUCKY,
+        "luckrate.spec.name": verdict.spec,
+        "luckrate.spec.version": verdict.spec_version,
+        "luckrate.steps": len(trajectory.steps),
+        **_counts(verdict),
+        "luckrate.not_evaluated": tuple(n.rule for n in verdict.not_evaluated) or None,
+        "luckrate.close_reason": str(trajectory.close_reason),
+        "luckrate.reason": verdict.reason,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluated | None:
+    if not run.trace_ids:
+        return None
+    hard = any(v.severity is Severity.HARD for v in verdict.violations)
+    # OTLP severity numbers: ERROR 17, WARN 13, INFO 9.
+    severity = 17 if hard else 13 if verdict.violations else 9
+    score = {PathState.OK: 1.0, PathState.BAD: 0.0}.get(verdict.path)
+    told: dict[str, Value] = {
+        "gen_ai.evaluation.name": EVALUATION_NAME,
+        "gen_ai.evaluation.score.label": str(verdict.verdict),
+        "gen_ai.evaluation.score.value": score if verdict.verdict is not VerdictLabel.NOT_GRADED else None,
+        "gen_ai.evaluation.explanation": _explanation(verdict) or None,
+        AGENT_NAME: trajectory.agent,
+        CONVERSATION_ID: trajectory.conversation_id,
+        "luckrate.run_id": trajectory.run_id,
+        **_run_attributes(trajectory, verdict),
+        "log.record.uid": _uid(run.run_id, verdict),
+    }
+    del told["luckrate.lucky"], told["luckrate.steps"]
+    told.pop("luckrate.not_evaluated", None)
+    return Evaluated(
+        run.trace_ids[0],
+        run.root.span_id if run.root else "",
+        run.root.service if run.root else "",
+        severity,
+        {key: value for key, value in told.items() if value is not None},
+    )
+
+
+def _explanation(verdict: Verdict) -> str:
+    """Rule ids and tools, worst first, at most 512 bytes; never a value."""
+    words = dict.fromkeys(
+        f"{v.rule}({v.tool})" if v.tool else v.rule for v in sorted(verdict.violations, key=lambda v: _RANK[v.severity])
+    )
+    text = ", ".join(words).encode()[:MAX_EXPLANATION_BYTES]
+    return text.decode(errors="ignore")
+
+
+def _uid(run_id: str, verdict: Verdict) -> str:
+    """The same verdict on the same run has the same id, so that a backend can drop a second delivery."""
+    key = "\x1f".join((run_id, verdict.spec or "", verdict.spec_version or "", verdict.verdict, verdict.path))
+    return sha256(key.encode()).hexdigest()[:32]
+
+
+def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[Point, ...]:
+    spec = verdict.spec or ""
+    if verdict.verdict is VerdictLabel.NOT_GRADED:
+        return (Point("luckrate.not_graded", 1, {"luckrate.spec.name": spec, "luckrate.reason": verdict.reason or ""}),)
+    labels = {
+        "luckrate.spec.name": spec,
+        "luckrate.output": str(verdict.output),
+        "luckrate.output.source": str(verdict.output_source),
+        "luckrate.path": str(verdict.path),
+    }
+    service = run.root.service if run.root else ""
+    by_agent = {**labels, "luckrate.service.name": service, AGENT_NAME: trajectory.agent or ""}
+    of_spec = {"luckrate.spec.name": spec}
+    points = [
+        Point("luckrate.runs", 1, labels),
+        Point("luckrate.agent.runs", 1, by_agent),
+        Point("luckrate.run.steps", len(trajectory.steps), of_spec),
+    ]
+    if trajectory.duration is not None:
+        points.append(Point("luckrate.run.duration", trajectory.duration / 1000, of_spec))
+    points += [
+        Point(
+            "luckrate.violations",
+            1,
+            {**of_spec, "luckrate.rule": v.rule, "luckrate.severity": str(v.severity), TOOL_NAME: v.tool or ""},
+        )
+        for v in verdict.violations
+    ]
+    points += [
+        Point("luckrate.not_evaluated", 1, {**of_spec, "luckrate.rule": n.rule, "luckrate.reason": str(n.reason)})
+        for n in verdict.not_evaluated
+    ]
+    return tuple(points)

@@ -1,0 +1,138 @@
+"""What single keys cannot tell: whether the configuration as a whole makes sense, and what it lays open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from luckrate_otel.config.environment import PREFIX, host_port
+from luckrate_otel.config.kinds import NONE, Address
+from luckrate_otel.config.tree import Auth, Clocks, Config, ServerTls
+from luckrate_otel.errors import Problem
+
+
+def find_problems(config: Config) -> Iterator[Problem]:
+    """Contradictions and missing parts; without line numbers, which the loader adds."""
+    yield from _destination_problems(config)
+    yield from _listener_problems(config)
+    for path, tls, auth in _servers(config):
+        if (tls.cert is None) != (tls.key is None):
+            yield Problem(f"{path}.tls", "cert and key belong together; give both or neither")
+        elif tls.client_ca is not None and tls.cert is None:
+            yield Problem(f"{path}.tls.client_ca", "needs cert and key: client certificates come with TLS")
+        if auth.bearer is not None and auth.bearer_file is not None:
+            yield Problem(f"{path}.auth", "give bearer or bearer_file, not both")
+    yield from _clock_problems(config.clocks)
+
+
+def _destination_problems(config: Config) -> Iterator[Problem]:
+    if not config.destinations:
+        yield Problem(
+            "destinations",
+            "at least one is required; name where graded spans go, such as "
+            f'{{backend: {{endpoint: "http://127.0.0.1:14317"}}}}, or set {PREFIX}ENDPOINT',
+        )
+    own = {path: address for path, address in _listeners(config) if address is not None}
+    for name, destination in config.destinations.items():
+        path = f"destinations.{name}"
+        if not destination.endpoint:
+            yield Problem(path, 'endpoint is required, such as "http://127.0.0.1:14317"')
+            continue
+        for listener, address in own.items():
+            if _same_place(destination.endpoint, address):
+                message = f"{destination.endpoint} is this program's own {listener}; it would send to itself"
+                yield Problem(f"{path}.endpoint", f"{message}. Name the next hop, or listen at another port")
+        tls = destination.tls
+        if (tls.cert is None) != (tls.key is None):
+            yield Problem(f"{path}.tls", "cert and key belong together; give both or neither")
+        if destination.endpoint.startswith("http://") and (tls.ca or tls.cert):
+            yield Problem(f"{path}.tls", "has no effect on http://; write https:// in endpoint")
+    otlp = config.metrics.otlp
+    if otlp != NONE and otlp not in config.destinations:
+        known = ", ".join(config.destinations) or "none yet"
+        yield Problem("metrics.otlp", f"there is no destination {otlp!r}; known: {known}")
+    elif otlp != NONE and "metrics" not in config.destinations[otlp].signals:
+        yield Problem("metrics.otlp", f"the destination {otlp!r} takes no metrics; add metrics to its signals")
+
+
+def _listener_problems(config: Config) -> Iterator[Problem]:
+    if config.receivers.grpc.endpoint is None and config.receivers.http.endpoint is None:
+        yield Problem("receivers", "both are switched off, so nothing could arrive; leave one on")
+    seen: list[tuple[str, Address]] = []
+    for path, address in _listeners(config):
+        if address is None or address.port == 0:
+            continue
+        for other, taken in seen:
+            if taken.port == address.port and (taken.host == address.host or taken.wildcard or address.wildcard):
+                yield Problem(
+                    f"{path}.endpoint".replace("prometheus.endpoint", "prometheus"), f"{address} is {other}'s already"
+                )
+        seen.append((path, address))
+
+
+def _clock_problems(clocks: Clocks) -> Iterator[Problem]:
+    every = {"clocks": (clocks.settle, clocks.verdict_after)}
+    for name, own in clocks.agents.items():
+        every[f"clocks.agents.{name}"] = (own.settle or clocks.settle, own.verdict_after or clocks.verdict_after)
+    for path, (settle, verdict_after) in every.items():
+        if settle > verdict_after:
+            yield Problem(f"{path}.settle", "is longer than verdict_after, which then would never wait for a root")
+
+
+def find_warnings(config: Config) -> list[str]:
+    """What the configuration lays open to others, one sentence each, to be said loudly at start."""
+    warnings: list[str] = []
+    for path, tls, auth in _servers(config):
+        address = dict(_listeners(config))[path]
+        if address is None:
+            continue
+        token = auth.bearer is not None or auth.bearer_file is not None
+        if not address.loopback:
+            lacks = [] if tls.cert else ["encryption (tls)"]
+            lacks += [] if token or tls.client_ca else ["any check of who connects (auth, or tls.client_ca)"]
+            if lacks:
+                warnings.append(f"{path} listens at {address}, beyond this machine, without {' or '.join(lacks)}")
+    prometheus = config.metrics.prometheus
+    if prometheus is not None and not prometheus.loopback:
+        warnings.append(
+            f"metrics.prometheus listens at {prometheus}, beyond this machine, without any check of who reads"
+        )
+    for name, destination in config.destinations.items():
+        if destination.headers and destination.endpoint.startswith("http://") and not _is_local(destination.endpoint):
+            warnings.append(
+                f"destinations.{name} sends its headers over plaintext http://; write https:// to protect them"
+            )
+    return warnings
+
+
+def _servers(config: Config) -> Iterator[tuple[str, ServerTls, Auth]]:
+    yield "receivers.grpc", config.receivers.grpc.tls, config.receivers.grpc.auth
+    yield "receivers.http", config.receivers.http.tls, config.receivers.http.auth
+    yield "admin", config.admin.tls, config.admin.auth
+
+
+def _listeners(config: Config) -> Iterator[tuple[str, Address | None]]:
+    yield "receivers.grpc", config.receivers.grpc.endpoint
+    yield "receivers.http", config.receivers.http.endpoint
+    yield "admin", config.admin.endpoint
+    yield "metrics.prometheus", config.metrics.prometheus
+
+
+def _same_place(url: str, address: Address) -> bool:
+    """Names of other machines are not resolved: start-up must not depend on a name server."""
+    host, port = host_port(url)
+    if port != address.port or port == 0:
+        return False
+    local = _is_local(url)
+    return host == address.host or (local and (address.loopback or address.wildcard))
+
+
+def _is_local(url: str) -> bool:
+    host, _ = host_port(url)
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        number = ip_address(host)
+    except ValueError:
+        return False
+    return number.is_loopback or number.is_unspecified

@@ -1,0 +1,215 @@
+"""Read a YAML, JSON or TOML text as plain values that still know their line.
+
+People fix what they can find: every value's line is kept, so that a problem found three layers later still names it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from luckrate_otel.errors import Problem
+
+# YAML 1.2 core schema (yaml.org/spec/1.2.2 §10.3.2): only these plain scalars are not text. `yes`, `off`, `012` and
+# `2024-01-01` are text.
+_CORE: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+    (re.compile(r"(null|Null|NULL|~|)"), lambda _: None),
+    (re.compile(r"(true|True|TRUE)"), lambda _: True),
+    (re.compile(r"(false|False|FALSE)"), lambda _: False),
+    (re.compile(r"[-+]?[0-9]+"), int),
+    (re.compile(r"0o[0-7]+"), lambda text: int(text, 0)),
+    (re.compile(r"0x[0-9a-fA-F]+"), lambda text: int(text, 0)),
+    (re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), float),
+    (re.compile(r"[-+]?(\.inf|\.Inf|\.INF)"), lambda text: float(text.replace(".", ""))),
+    (re.compile(r"(\.nan|\.NaN|\.NAN)"), lambda _: float("nan")),
+)
+
+# What the reader itself gives untagged nodes; a timestamp and the like then stay text. `<<` is no merge in YAML 1.2.
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("null", "bool", "int", "float", "str", "seq", "map", "timestamp", "merge", "value")
+)
+
+# Aliases can make a small text expand without bound ("billion laughs"). Real configurations have a few hundred values.
+MAX_VALUES = 100_000
+MAX_DEPTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file's values. lines: path (`before[1][0]`) → 1-based line; problems: what kept values from being read."""
+
+    value: Any
+    source: str
+    lines: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def line_of(lines: Mapping[str, int], path: str) -> int | None:
+    """The line of a path, or of its nearest ancestor that has one."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return lines.get("")
+
+
+def join_path(path: str, key: str | int) -> str:
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+# ---- YAML --------------------------------------------------------------------------------------
+
+
+def read_yaml(text: str, source: str) -> Document:
+    """YAML 1.2 core; no tags, one document. An empty text is None."""
+    try:
+        nodes = list(YAML(typ="safe", pure=True).compose_all(text))
+    except (YAMLError, RecursionError, ValueError) as error:
+        return Document(None, source, problems=(_yaml_problem(error),))
+    if len(nodes) > 1:
+        line = nodes[1].start_mark.line + 1
+        return Document(None, source, problems=(Problem("", "a second document starts here; keep one per file", line),))
+    if not nodes or nodes[0] is None:
+        return Document(None, source)
+    walk = _Walk()
+    return Document(walk.value(nodes[0], "", 0), source, walk.lines, tuple(walk.problems))
+
+
+def _yaml_problem(error: Exception) -> Problem:
+    if isinstance(error, MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        words = " ".join(part for part in (error.context, error.problem) if part)
+        return Problem("", f"not valid YAML: {words}", mark.line + 1 if mark else None)
+    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+    return Problem("", f"not valid YAML: {first}")
+
+
+class _Walk:
+    """Turns a node graph into values, noting each path's line."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, int] = {}
+        self.problems: list[Problem] = []
+        self.count = 0
+
+    def value(self, node: Node, path: str, depth: int) -> Any:
+        line = node.start_mark.line + 1
+        self.lines.setdefault(path, line)
+        self.count += 1
+        if self.count > MAX_VALUES or depth > MAX_DEPTH:
+            if not any("too large" in p.message for p in self.problems):
+                self.problems.append(
+                    Problem(path, "the document is too large or too deep once aliases are resolved", line)
+                )
+            return None
+        if node.tag not in _TAGS:
+            self.problems.append(Problem(path, f"the tag {node.tag} is not supported; write a plain value", line))
+            return None
+        if isinstance(node, ScalarNode):
+            return _scalar(node)
+        if isinstance(node, SequenceNode):
+            return [self.value(child, join_path(path, i), depth + 1) for i, child in enumerate(node.value)]
+        return self.mapping(node, path, depth) if isinstance(node, MappingNode) else None
+
+    def mapping(self, node: MappingNode, path: str, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, ScalarNode):
+                self.problems.append(Problem(path, "a key must be a text", line))
+                continue
+            key = key_node.value
+            child = join_path(path, key)
+            if key in result:
+                self.problems.append(Problem(child, f"given twice, first in line {self.lines[child]}", line))
+                continue
+            self.lines[child] = line
+            result[key] = self.value(value_node, child, depth + 1)
+        return result
+
+
+def _scalar(node: ScalarNode) -> Any:
+    if node.style is not None or node.tag == "tag:yaml.org,2002:str":
+        return node.value
+    for pattern, make in _CORE:
+        if pattern.fullmatch(node.value):
+            return make(node.value)
+    return node.value
+
+
+# ---- JSON and TOML -----------------------------------------------------------------------------
+
+
+def read_json(text: str, source: str) -> Document:
+    repeated: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in items]
+        repeated.extend(sorted({key for key in keys if keys.count(key) > 1}))
+        return dict(items)
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        return Document(None, source, problems=(Problem("", f"not valid JSON: {error.msg}", error.lineno),))
+    except RecursionError:
+        return Document(None, source, problems=(Problem("", "not usable JSON: nested too deep"),))
+    # JSON is YAML 1.2 but for tabs, so the YAML reader can tell the lines; without them messages name the path only.
+    lines = read_yaml(text.expandtabs(), source).lines
+    problems = tuple(Problem(key, "given twice in one object") for key in repeated)
+    return Document(value, source, lines, problems)
+
+
+def read_toml(text: str, source: str) -> Document:
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        words = re.sub(r" \(at line.*\)", "", str(error))
+        return Document(
+            None, source, problems=(Problem("", f"not valid TOML: {words}", int(found[1]) if found else None),)
+        )
+    return Document(value, source, _toml_lines(text))
+
+
+def _toml_lines(text: str) -> dict[str, int]:
+    """Lines of top-level keys and tables; tomllib keeps none, and a nested path falls back to its ancestor's line."""
+    lines: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
+            table = found[1].replace('"', "")
+            lines.setdefault(table, number)
+        elif found := re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line):
+            lines.setdefault(join_path(table, found[1]), number)
+    return lines
+
+
+READERS: Mapping[str, Callable[[str, str], Document]] = {
+    ".yaml": read_yaml,
+    ".yml": read_yaml,
+    ".json": read_json,
+    ".toml": read_toml,
+}
+
+
+def read_text(path: Path) -> tuple[str, Problem | None]:
+    """A file's text, or the one problem that kept it from being read."""
+    try:
+        return path.read_text(encoding="utf-8-sig"), None
+    except UnicodeDecodeError as error:
+        return "", Problem("", f"not UTF-8 text (byte {error.start}); save it as UTF-8")
+    except OSError as error:
+        return "", Problem("", f"cannot be read: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,227 @@
+"""Whether a run's output was right, and who said so: the spec's `output:` block.
+
+The sources are asked in one order, and the first that speaks decides: evaluation, attribute, check, status.
+A source that speaks in words this module does not know leaves the output unknown; it is not passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from luckrate_otel.facts import Evaluation
+from luckrate_otel.model import OutputSource, OutputState, Trajectory
+from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
+from luckrate_otel.telemetry import Status, Value
+
+# Our own path verdict travels under the same event name as evaluations of the output; it says nothing of the output.
+OWN_EVALUATION = "luckrate.path"
+
+# Labels and values that need no explanation. Evaluators are free to use others: `label:` and `equals:` name those.
+GOOD = frozenset({"true", "pass", "passed", "ok", "yes", "correct", "success", "1", "1.0"})
+BAD = frozenset({"false", "fail", "failed", "not_ok", "no", "incorrect", "failure", "error", "0", "0.0"})
+
+# Finish reasons by which a model's turn ended in an error (GenAI semantic conventions; Gemini's two).
+ERROR_FINISHES = frozenset({"error", "malformed_function_call", "unexpected_tool_call"})
+
+DEFAULT_WAIT_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class ByEvaluation:
+    """A `gen_ai.evaluation.result` of this name. labels: those that mean right. threshold: the least right score.
+
+    wait: seconds a verdict waits for it.
+    """
+
+    name: str
+    labels: tuple[str, ...] = ()
+    threshold: float | None = None
+    wait: float = DEFAULT_WAIT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class ByAttribute:
+    """A root span or resource attribute. equals: the values that mean right; empty = true, pass, ok, 1 …"""
+
+    key: str
+    equals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ByCheck:
+    """The final output holds every one of these texts, and the pattern is found in it."""
+
+    contains: tuple[str, ...] = ()
+    regex: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The `output:` block. status: whether the root's status may speak as the last, weak source."""
+
+    evaluation: ByEvaluation | None = None
+    attribute: ByAttribute | None = None
+    check: ByCheck | None = None
+    status: bool = True
+
+    @property
+    def wait(self) -> float:
+        """Seconds that a verdict waits for an evaluation; 0 when none is named."""
+        return self.evaluation.wait if self.evaluation else 0.0
+
+
+# ---- judging -----------------------------------------------------------------------------------
+
+
+def judge_output(trajectory: Trajectory, output: Output) -> tuple[OutputState, OutputSource]:
+    """What the first source that speaks says."""
+    answers: tuple[tuple[OutputSource, Callable[[], OutputState | None]], ...] = (
+        (OutputSource.EVALUATION, lambda: _evaluated(trajectory, output.evaluation)),
+        (OutputSource.ATTRIBUTE, lambda: _attributed(trajectory, output.attribute)),
+        (OutputSource.CHECK, lambda: _checked(trajectory, output.check)),
+        (OutputSource.STATUS, lambda: _ended(trajectory) if output.status else None),
+    )
+    for source, answer in answers:
+        state = answer()
+        if state is not None:
+            return state, source
+    return OutputState.UNKNOWN, OutputSource.NONE
+
+
+def _evaluated(trajectory: Trajectory, by: ByEvaluation | None) -> OutputState | None:
+    if by is None or by.name == OWN_EVALUATION:
+        return None
+    named = [evaluation for evaluation in trajectory.evaluations if evaluation.name == by.name]
+    return _meaning(max(named, key=lambda evaluation: evaluation.time_ns), by) if named else None
+
+
+def _meaning(evaluation: Evaluation, by: ByEvaluation) -> OutputState:
+    if by.labels and evaluation.label is not None:
+        return _state(evaluation.label in by.labels)
+    if by.threshold is not None and evaluation.score is not None:
+        return _state(evaluation.score >= by.threshold)
+    if by.labels or by.threshold is not None:
+        return OutputState.UNKNOWN
+    return _plain_meaning(evaluation.label if evaluation.label is not None else evaluation.score)
+
+
+def _attributed(trajectory: Trajectory, by: ByAttribute | None) -> OutputState | None:
+    if by is None or trajectory.attributes.get(by.key) is None:
+        return None
+    value = trajectory.attributes[by.key]
+    return _state(_word(value) in by.equals) if by.equals else _plain_meaning(value)
+
+
+def _checked(trajectory: Trajectory, by: ByCheck | None) -> OutputState | None:
+    final = trajectory.final_output
+    if by is None or final is None:
+        return None
+    found = by.regex is None or by.regex.search(final) is not None
+    return _state(found and all(part in final for part in by.contains))
+
+
+def _ended(trajectory: Trajectory) -> OutputState | None:
+    """Weak: an agent that says it failed did; one that does not may still be wrong."""
+    if trajectory.root_status is Status.ERROR:
+        return OutputState.NOT_OK
+    if any(reason.lower() in ERROR_FINISHES for reason in trajectory.finish_reasons[-1:]):
+        return OutputState.NOT_OK
+    seen_to_end = trajectory.root is not None and not trajectory.cut_short
+    return OutputState.OK if seen_to_end or trajectory.root_status is Status.OK else None
+
+
+def _plain_meaning(value: Value) -> OutputState:
+    word = _word(value).lower()
+    if word in GOOD:
+        return OutputState.OK
+    return OutputState.NOT_OK if word in BAD else OutputState.UNKNOWN
+
+
+def _word(value: Value) -> str:
+    """A value as a spec writes it: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _state(right: bool) -> OutputState:
+    return OutputState.OK if right else OutputState.NOT_OK
+
+
+# ---- reading the block -------------------------------------------------------------------------
+
+
+def parse_output(value: Value, place: Place) -> Output:
+    """Read `output:`; see docs/spec.md."""
+    block = _block(value, place, ("evaluation", "attribute", "check", "status"))
+    return Output(
+        evaluation=_parse_evaluation(block["evaluation"], place.at("evaluation")) if "evaluation" in block else None,
+        attribute=_parse_attribute(block["attribute"], place.at("attribute")) if "attribute" in block else None,
+        check=_parse_check(block["check"], place.at("check")) if "check" in block else None,
+        status=flag(block.get("status", True), place.at("status")),
+    )
+
+
+def _block(value: Value, place: Place, known: tuple[str, ...]) -> Mapping[str, Value]:
+    read = dict(entries(value, place, f"a mapping with {', '.join(known)}"))
+    for key in read:
+        if key not in known:
+            place.at(key).problem(f"unknown key{suggestion(key, known)}")
+    return read
+
+
+def _parse_evaluation(value: Value, place: Place) -> ByEvaluation:
+    if isinstance(value, str):
+        value = {"name": value}
+    block = _block(value, place, ("name", "label", "threshold", "wait"))
+    if "name" not in block:
+        place.problem("name is missing: which evaluation says that the output is right?")
+    name = text(block["name"], place.at("name")) if "name" in block else ""
+    if name == OWN_EVALUATION:
+        place.at("name").problem(f"{OWN_EVALUATION} is the verdict on the path, not on the output")
+    wait = seconds(block["wait"], place.at("wait")) if "wait" in block else DEFAULT_WAIT_SECONDS
+    return ByEvaluation(
+        name=name,
+        labels=texts(block["label"], place.at("label")) if "label" in block else (),
+        threshold=_number(block["threshold"], place.at("threshold")) if "threshold" in block else None,
+        wait=wait or 0.0,
+    )
+
+
+def _parse_attribute(value: Value, place: Place) -> ByAttribute:
+    if isinstance(value, str):
+        return ByAttribute(text(value, place))
+    block = _block(value, place, ("key", "equals"))
+    if "key" not in block:
+        place.problem("key is missing: which attribute says that the output is right?")
+    equals = block.get("equals", ())
+    members = equals if isinstance(equals, list | tuple) else (equals,)
+    return ByAttribute(
+        text(block["key"], place.at("key")) if "key" in block else "", tuple(_word(member) for member in members)
+    )
+
+
+def _parse_check(value: Value, place: Place) -> ByCheck:
+    block = _block(value, place, ("contains", "regex"))
+    if not block:
+        place.problem("checks nothing: give contains or regex")
+    return ByCheck(
+        contains=texts(block["contains"], place.at("contains")) if "contains" in block else (),
+        regex=_pattern(block["regex"], place.at("regex")) if "regex" in block else None,
+    )
+
+
+def _number(value: Value, place: Place) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    place.problem(f"expected a number, got {kind(value)}")
+    return None
+
+
+def _pattern(value: Value, place: Place) -> re.Pattern[str] | None:
+    source = text(value, place)
+    try:
+        return re.compile(source)
+    except (re.error, OverflowError, RecursionError) as error:
+        place.problem(f"not a regular expression: {error}")
+        return None

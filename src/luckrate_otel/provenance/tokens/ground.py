@@ -1,0 +1,71 @@
+"""The rule `ground`: arguments that trace to nothing the agent was given."""
+
+from __future__ import annotations
+
+from luckrate_otel.model import Severity, Violation
+from luckrate_otel.provenance.tokens import derived, forms, naming
+from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
+from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
+
+JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
+# Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
+SMALL = 100
+
+
+def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
+    """One warning per leaf with an invented value, on the first call that carries it. end: judge so many steps."""
+    written: set[str] = set()
+    found: list[Violation] = []
+    for number, step in enumerate(run.trajectory.steps[:end]):
+        fresh: set[str] = set()
+        for leaf in run.leaves[number]:
+            invented = [atom for atom in leaf.atoms if atom.kind in JUDGED and _invented(run, leaf, atom, written)]
+            if invented:
+                found.append(_violation(run, leaf, invented[0]))
+            fresh.update(atom.phrase for atom in leaf.atoms)
+        if step.ok is not False:
+            written |= fresh
+    return tuple(found)
+
+
+def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
+    if atom.phrase in written or not _judged(leaf, atom):
+        return False
+    step = leaf.step
+    if run.strict(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
+        return False
+    if atom.kind is Kind.NUMBER and not naming.is_id(leaf.name) and derived.explains(run, atom, step):
+        return False
+    if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in forms.parts(atom)):
+        return False
+    return not run.encoded(atom, step)
+
+
+def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
+    """Whether finding this atom nowhere would mean anything."""
+    if atom.inside:
+        return False
+    if atom.kind is Kind.NUMBER:
+        if naming.is_id(leaf.name) or (isinstance(atom.text, str) and atom.text[:1] == "#"):
+            return True
+        return "." in (atom.number or "") or float(atom.number or 0) >= SMALL
+    if atom.kind is Kind.ID:
+        return has_digit(atom.phrase) or naming.is_id(leaf.name)
+    return True
+
+
+def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
+    if part in written:
+        return False
+    return not any(run.sources[number].since <= step for number in run.index.find(part))
+
+
+def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
+    step = run.trajectory.steps[leaf.step]
+    run.index.spend(SCAN * len(run.sources))
+    seen = [source for source in run.sources if source.since <= leaf.step]
+    results = sum(source.step is not None for source in seen)
+    others = dict.fromkeys(str(source) for source in seen if source.step is None)
+    searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
+    message = f"{step.tool}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
+    return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

@@ -1,0 +1,101 @@
+"""Which source holds which words: one pass over the texts, asked only for the words that arguments use."""
+
+from __future__ import annotations
+
+from luckrate_otel.provenance.tokens import numbers
+from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
+from luckrate_otel.provenance.tokens.leaves import TooMuch
+from luckrate_otel.provenance.tokens.sources import Source
+
+# Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs
+# about 10 million, in well under a second; beyond this bound the run was made to be expensive.
+MAX_COMPARED = 300_000_000
+
+
+class Index:
+    """Word → numbers of the sources that hold it, for wanted words only. Not thread-safe; one per run."""
+
+    def __init__(self, sources: tuple[Source, ...], wanted: set[str]) -> None:
+        self.sources = sources
+        self._wanted = wanted
+        self._where: dict[str, list[int]] = {}
+        self._phrases: list[str | None] = [None] * len(sources)
+        self._numbers: dict[int, frozenset[str]] = {}
+        self._found: dict[str, tuple[int, ...]] = {}
+        self._compared = 0
+        for number, source in enumerate(sources):
+            hits = wanted.intersection(words(source.text))
+            if (plain := _plain(source.text)) is not None:
+                hits |= wanted.intersection(words(plain))
+            for word in hits:
+                self._where.setdefault(word, []).append(number)
+
+    def find(self, wanted: str) -> tuple[int, ...]:
+        """The sources that hold the phrase as a run of whole words, oldest first; one of its words was wanted."""
+        known = self._found.get(wanted)
+        if known is None:
+            known = self._found[wanted] = self._search(wanted)
+        return known
+
+    def _search(self, wanted: str) -> tuple[int, ...]:
+        if " " not in wanted:
+            return tuple(self._where.get(wanted, ()))
+        held: list[list[int]] = []
+        for part in wanted.split(" "):
+            if part in self._wanted:
+                found = self._where.get(part)
+                if found is None:
+                    return ()
+                held.append(found)
+        if not held:
+            return ()
+        held.sort(key=len)
+        both = held[0]
+        for other in held[1:3]:  # three words narrow the choice enough
+            among = set(other)
+            both = [number for number in both if number in among]
+        needle = f" {wanted} "
+        self.spend(sum(len(self.sources[number].text) for number in both) + len(held[0]))
+        return tuple(number for number in both if needle in self._read(number))
+
+    def _read(self, number: int) -> str:
+        """A source as one phrase, blanks at both ends; its decoded form behind it if that differs."""
+        known = self._phrases[number]
+        if known is None:
+            text = self.sources[number].text
+            plain = _plain(text)
+            known = f" {phrase(text)} " if plain is None else f" {phrase(text)} | {phrase(plain)} "
+            self._phrases[number] = known
+        return known
+
+    def spend(self, compared: int) -> None:
+        """Count work against the bound of one run. TooMuch: the bound is reached."""
+        self._compared += compared
+        if self._compared > MAX_COMPARED:
+            raise TooMuch
+
+    def find_number(self, number: str) -> tuple[int, ...]:
+        """The sources that state this canonical number, in any spelling."""
+        candidates = sorted({source for spelling in numbers.spellings(number) for source in self.find(spelling)})
+        self.spend(sum(len(self.sources[source].text) for source in candidates))
+        return tuple(source for source in candidates if numbers.states(self.sources[source].text, number))
+
+    def numbers(self, source: int) -> frozenset[str]:
+        """All numbers a source states; computed once."""
+        known = self._numbers.get(source)
+        if known is None:
+            known = self._numbers[source] = numbers.numbers_in(self.sources[source].text)
+        return known
+
+    def holds(self, source: int, wanted: str) -> bool:
+        return f" {wanted} " in self._read(source)
+
+
+def _plain(text: str) -> str | None:
+    """The text with escapes undone, None if that changes nothing."""
+    if "\\" not in text and "%" not in text and "&" not in text:
+        return None
+    plain = decoded(text)
+    if "\\" in plain:
+        plain = decoded(plain)  # JSON printed into JSON, as tool protocols do
+    return plain if plain != text else None

@@ -1,0 +1,37 @@
+"""`forbidden`: tools that must not be called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.finding import at_step, call, concluded, positions
+from luckrate_otel.rules.key import Key, tool_names
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, ())
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """One violation per forbidden tool, on its first call, the others as evidence."""
+    called = positions(trajectory)
+    return concluded(
+        at_step(
+            trajectory,
+            called[tool][0],
+            rule=RULE.id,
+            clause=f"forbidden[{i}]",
+            severity=RULE.severity,
+            message=f"{call(trajectory, called[tool][0])} must not be called",
+            evidence=called[tool][1:],
+        )
+        for i, tool in enumerate(spec.get(FORBIDDEN))
+        if tool in called
+    )
+
+
+RULE = Rule("forbidden", Severity.HARD, (FORBIDDEN,), evaluate)

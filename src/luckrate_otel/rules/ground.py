@@ -1,0 +1,23 @@
+"""`ground`: arguments that trace to nothing the agent was given. On by default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.key import Key, flag
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+GROUND: Key[bool] = Key("ground", flag, default=True)
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """Asked of the provenance engine that the spec chose."""
+    return spec.engine.ground(trajectory, spec.policy)
+
+
+RULE = Rule("ground", Severity.WARN, (GROUND,), evaluate)

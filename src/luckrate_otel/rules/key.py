@@ -1,0 +1,217 @@
+"""Keys of a spec: a name, how its value is read, and what it means when absent.
+
+A parser is `parse(value, place) -> T`. It never raises: what is wrong is noted at its place, so that one load tells
+every problem, and some T is returned all the same (the spec is refused later).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from luckrate_otel.errors import Problem
+from luckrate_otel.telemetry import NOTHING, Value, nothing
+
+T_co = TypeVar("T_co", covariant=True)
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Generic[T_co]):
+    """One key of a spec. default: the value of a spec that does not write it."""
+
+    name: str
+    parse: Callable[[Value, Place], T_co]
+    default: T_co
+
+
+@dataclass(slots=True)
+class Notes:
+    """What one reading of a spec gathers: problems, and the tools that rules name, each with its path.
+
+    lines: path → 1-based line of the source file. aliases: other name → canonical name of a tool.
+    """
+
+    lines: Mapping[str, int] = field(default_factory=nothing)
+    aliases: Mapping[str, str] = field(default_factory=nothing)
+    problems: list[Problem] = field(default_factory=list)
+    mentions: list[tuple[Place, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the spec a value stands, e.g. `before[1][0]`."""
+
+    path: str
+    notes: Notes
+
+    def at(self, key: str | int) -> Place:
+        if isinstance(key, int):
+            return Place(f"{self.path}[{key}]", self.notes)
+        return Place(f"{self.path}.{key}" if self.path else key, self.notes)
+
+    def problem(self, message: str) -> None:
+        self.notes.problems.append(Problem(self.path, message, self._line()))
+
+    def _line(self) -> int | None:
+        """The line of this value, or of the nearest part around it that has one."""
+        path = self.path
+        while path and path not in self.notes.lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.notes.lines.get(path)
+
+
+# ---- words -------------------------------------------------------------------------------------
+
+
+def suggestion(word: object, options: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the option most like the word, else nothing."""
+    close = get_close_matches(str(word), list(options), n=1)
+    return f"; did you mean {str(close[0])!r}?" if close else ""
+
+
+def kind(value: Value) -> str:
+    """What a value is, in a spec author's words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    names = {str: "text", int: "a number", float: "a number", dict: "a mapping", list: "a list", tuple: "a list"}
+    return next((name for type_, name in names.items() if isinstance(value, type_)), type(value).__name__)
+
+
+# ---- parsers -----------------------------------------------------------------------------------
+
+
+def flag(value: Value, place: Place) -> bool:
+    """true or false; nothing is false."""
+    if value is not None and not isinstance(value, bool):
+        place.problem(f"expected true or false, got {kind(value)}")
+    return value is True
+
+
+def count(minimum: int) -> Callable[[Value, Place], int | None]:
+    """A whole number from minimum on; nothing is no limit."""
+
+    def parse(value: Value, place: Place) -> int | None:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            shown = value if isinstance(value, int | float) and not isinstance(value, bool) else kind(value)
+            place.problem(f"expected a whole number from {minimum} on, got {shown}")
+            return None
+        return value
+
+    return parse
+
+
+def seconds(value: Value, place: Place) -> float | None:
+    """A duration in seconds: 10, 2.5, "10s", "2m", "1h". Nothing is no limit."""
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        place.problem('expected seconds or a duration like "10s" or "2m"')
+        return None
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def choice(*options: str) -> Callable[[Value, Place], str]:
+    """One of the given words; the first when it is something else."""
+
+    def parse(value: Value, place: Place) -> str:
+        if isinstance(value, str) and value in options:
+            return value
+        shown = repr(value) if isinstance(value, str) else kind(value)
+        place.problem(f"expected one of {', '.join(options)}, got {shown}{suggestion(value, options)}")
+        return options[0]
+
+    return parse
+
+
+def text(value: Value, place: Place) -> str:
+    """A text that is not empty."""
+    if isinstance(value, str) and value.strip():
+        return value
+    place.problem(
+        "expected a text that is not empty" if isinstance(value, str) else f"expected a text, got {kind(value)}"
+    )
+    return ""
+
+
+def texts(value: Value, place: Place) -> tuple[str, ...]:
+    """One text or a list of texts."""
+    if isinstance(value, str):
+        return (text(value, place),)
+    return tuple(text(item, place.at(i)) for i, item in enumerate(items(value, place, "a text or a list of texts")))
+
+
+def items(value: Value, place: Place, expected: str) -> tuple[Value, ...]:
+    """The members of a list, tuple or set; sets sorted, so that two loads of one spec agree."""
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    if isinstance(value, set | frozenset):
+        return tuple(sorted(value, key=str))
+    place.problem(f"expected {expected}, got {kind(value)}")
+    return ()
+
+
+def entries(value: Value, place: Place, expected: str) -> tuple[tuple[str, Value], ...]:
+    """The pairs of a mapping whose keys are texts."""
+    if not isinstance(value, Mapping):
+        place.problem(f"expected {expected}, got {kind(value)}")
+        return ()
+    for key in value:
+        if not isinstance(key, str):
+            place.problem(f"expected texts as keys, got {kind(key)}")
+    return tuple((key, item) for key, item in value.items() if isinstance(key, str))
+
+
+def tool(value: Value, place: Place) -> str:
+    """The name of a tool, by its canonical name; noted, to be compared with the vocabulary."""
+    name = text(value, place)
+    name = place.notes.aliases.get(name, name)
+    if name:
+        place.notes.mentions.append((place, name))
+    return name
+
+
+def tool_names(value: Value, place: Place) -> tuple[str, ...]:
+    """A list of tool names."""
+    return tuple(tool(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+
+
+def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
+    """The legal tools. Nothing and an empty list both mean that any tool is legal."""
+    if value is None:
+        return ()
+    names = (text(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    return tuple(place.notes.aliases.get(name, name) for name in names)
+
+
+def tool_pairs(value: Value, place: Place) -> tuple[tuple[str, str], ...]:
+    """A list of pairs of tool names."""
+    pairs: list[tuple[str, str]] = []
+    for i, item in enumerate(items(value, place, "a list of pairs of tool names")):
+        if not isinstance(item, list | tuple) or len(item) != 2:
+            place.at(i).problem("expected a pair of tool names, [a, b]")
+            continue
+        first, second = (tool(name, place.at(i).at(j)) for j, name in enumerate(item))
+        pairs.append((first, second))
+    return tuple(pairs)
+
+
+def texts_by_tool(value: Value, place: Place) -> Mapping[str, tuple[str, ...]]:
+    """A mapping from tool names to a text or a list of texts."""
+    read: dict[str, tuple[str, ...]] = {}
+    for key, item in entries(value, place, "a mapping from tool names to lists"):
+        read[tool(key, place.at(key))] = texts(item, place.at(key))
+    return MappingProxyType(read) if read else NOTHING

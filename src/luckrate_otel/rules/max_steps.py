@@ -1,0 +1,36 @@
+"""`max_steps`: the step budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.finding import concluded, on_run
+from luckrate_otel.rules.key import Key, count
+from luckrate_otel.rules.outcome import SATISFIED, Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+MAX_STEPS: Key[int | None] = Key("max_steps", count(0), None)
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """One violation of the run; the evidence is the first step over the budget."""
+    budget = spec.get(MAX_STEPS)
+    taken = len(trajectory.steps)
+    if budget is None or taken <= budget:
+        return SATISFIED
+    violation = on_run(
+        trajectory,
+        rule=RULE.id,
+        clause="max_steps",
+        severity=RULE.severity,
+        message=f"step {budget} is over the budget of {budget} ({taken} taken)",
+        evidence=(budget,),
+    )
+    return concluded((violation,))
+
+
+RULE = Rule("max_steps", Severity.SOFT, (MAX_STEPS,), evaluate)

@@ -1,0 +1,55 @@
+"""`no_repeat`: an identical call after that call already succeeded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.canonical import canonical
+from luckrate_otel.facts import Gap
+from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules.finding import at_step, call, concluded, gap_of
+from luckrate_otel.rules.key import Key, flag
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False)
+
+
+def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+    """One violation per repeat. A retry after a failure is right; whether a call with ok None failed cannot be told."""
+    succeeded: dict[tuple[str, str], int] = {}
+    untold: dict[tuple[str, str], int] = {}
+    violations: list[Violation] = []
+    gaps: list[Gap] = []
+    for index, step in enumerate(trajectory.steps):
+        if step.args is None:
+            gaps.append(gap_of(trajectory, index, "args"))
+            continue
+        key = (step.tool, canonical(step.args))
+        if key in succeeded:
+            violations.append(_violation(trajectory, index, succeeded[key]))
+        elif key in untold:
+            gaps.append(gap_of(trajectory, untold[key], "ok"))
+        if step.ok:
+            succeeded.setdefault(key, index)
+        elif step.ok is None:
+            untold.setdefault(key, index)
+    return concluded(violations, gap=next(iter(gaps), None), activated=len(trajectory.steps) > 1)
+
+
+def _violation(trajectory: Trajectory, index: int, done: int) -> Violation:
+    return at_step(
+        trajectory,
+        index,
+        rule=RULE.id,
+        clause="no_repeat",
+        severity=RULE.severity,
+        message=f"{call(trajectory, index)} repeats step {done}, which had already succeeded",
+        evidence=(done,),
+    )
+
+
+RULE = Rule("no_repeat", Severity.SOFT, (NO_REPEAT,), evaluate)

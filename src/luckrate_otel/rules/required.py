@@ -1,0 +1,39 @@
+"""`required`: tools that must be called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.facts import Gap
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.finding import concluded, named, on_run, positions
+from luckrate_otel.rules.key import Key, tool_names
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, ())
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """One violation of the run per tool that was not called; in a run cut short it may still have come."""
+    called = positions(trajectory)
+    missing = [(i, tool) for i, tool in enumerate(spec.get(REQUIRED)) if tool not in called]
+    if missing and trajectory.cut_short:
+        return Outcome(gap=Gap.INCOMPLETE)
+    return concluded(
+        on_run(
+            trajectory,
+            rule=RULE.id,
+            clause=f"required[{i}]",
+            severity=RULE.severity,
+            message=f"{named(tool)} was never called",
+            tool=tool,
+        )
+        for i, tool in missing
+    )
+
+
+RULE = Rule("required", Severity.HARD, (REQUIRED,), evaluate)

@@ -1,0 +1,106 @@
+"""`secrets`: credential shapes in arguments or results. On by default; the match is never shown.
+
+Only shapes with a fixed prefix that a vendor assigns. Entropy is no sign of a secret: session ids, hashes and UUIDs
+look the same, and a warning that fires on those is soon ignored. So a bare random password is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from luckrate_otel.facts import Gap
+from luckrate_otel.model import Severity, Step, Trajectory, Violation
+from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of
+from luckrate_otel.rules.key import Key, flag
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+SECRETS: Key[bool] = Key("secrets", flag, default=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """prefixes: one of them stands in every match."""
+
+    name: str
+    prefixes: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+# Each is a fixed prefix followed by one run of characters, so a search is linear in the text.
+_SHAPES = (
+    _Shape("AWS access key id", ("AKIA",), re.compile(r"\bAKIA[A-Z0-9]{16}\b")),
+    _Shape(
+        "GitHub token",
+        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
+        re.compile(r"\bgh[oprsu]_[a-zA-Z0-9]{36,}\b"),
+    ),
+    _Shape("GitHub fine-grained token", ("github_pat_",), re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b")),
+    _Shape("PyPI token", ("pypi-AgE",), re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}")),
+    _Shape("Slack token", ("xox",), re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b")),
+    _Shape("OpenAI key", ("sk-",), re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b")),
+    _Shape("Google API key", ("AIza",), re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b")),
+    _Shape(
+        "private key block",
+        ("-----BEGIN ",),
+        re.compile(r"-----BEGIN (?:EC |OPENSSH |PGP |RSA )?PRIVATE KEY-----"),
+    ),
+    _Shape("bearer token", ("Bearer",), re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*")),
+)
+# Nearly every text holds none of the prefixes, and looking for those is thirteen times as fast as the patterns are on
+# 2 KiB: the word boundary in front keeps `re` from skipping to the prefix by itself.
+_CANDIDATES = tuple((prefix, shape) for shape in _SHAPES for prefix in shape.prefixes)
+
+
+def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+    """One violation per step, field and shape. A field is the result or one top-level argument."""
+    violations: list[Violation] = []
+    gaps: list[Gap] = []
+    for index, step in enumerate(trajectory.steps):
+        gaps += _gaps(trajectory, index)
+        for argument, text in _fields(step):
+            violations += (_violation(trajectory, index, argument, name) for name in _shapes_in(text))
+    return concluded(violations, gap=next(iter(gaps), None), activated=bool(trajectory.steps))
+
+
+def _shapes_in(text: str) -> list[str]:
+    likely = dict.fromkeys([shape for prefix, shape in _CANDIDATES if prefix in text])
+    return [shape.name for shape in likely if shape.pattern.search(text)]
+
+
+def _fields(step: Step) -> Iterator[tuple[str | None, str]]:
+    """The result under None, then the text of each argument under its path, by name."""
+    if step.result:
+        yield None, step.result
+    for key, text in sorted((str(key), str(value)) for key, value in (step.args or {}).items()):
+        yield argument_path(key), text
+
+
+def _gaps(trajectory: Trajectory, index: int) -> Iterator[Gap]:
+    step = trajectory.steps[index]
+    if step.args is None:
+        yield gap_of(trajectory, index, "args")
+    if step.result is None and step.error != NO_RETURN:
+        yield gap_of(trajectory, index, "result")
+
+
+def _violation(trajectory: Trajectory, index: int, argument: str | None, name: str) -> Violation:
+    where = argument_of(trajectory.steps[index].tool, "result" if argument is None else argument)
+    return at_step(
+        trajectory,
+        index,
+        rule=RULE.id,
+        clause="secrets",
+        severity=RULE.severity,
+        message=f"possible {name} in {where} (step {index})",
+        argument=argument,
+    )
+
+
+RULE = Rule("secrets", Severity.WARN, (SECRETS,), evaluate)

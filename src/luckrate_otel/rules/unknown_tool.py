@@ -1,0 +1,40 @@
+"""`tools`: the legal vocabulary; a call of anything else is `unknown_tool`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.finding import at_step, call, concluded, positions
+from luckrate_otel.rules.key import Key, vocabulary
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+TOOLS: Key[tuple[str, ...]] = Key("tools", vocabulary, ())
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """One violation per unknown tool, on its first call, the others as evidence. Vacuous without any call."""
+    legal = frozenset(spec.get(TOOLS))
+    return concluded(
+        (
+            at_step(
+                trajectory,
+                first,
+                rule=RULE.id,
+                clause="tools",
+                severity=RULE.severity,
+                message=f"{call(trajectory, first)} is not a tool of the vocabulary",
+                evidence=others,
+            )
+            for tool, (first, *others) in positions(trajectory).items()
+            if tool not in legal
+        ),
+        activated=bool(trajectory.steps),
+    )
+
+
+RULE = Rule("unknown_tool", Severity.HARD, (TOOLS,), evaluate)

@@ -1,0 +1,172 @@
+"""Decode and read: one request body → what leaves at once, and what the assembler must know.
+
+Only tool, agent and wrapper spans are held, because only they can be written on. Model calls, the giants, are read and
+leave at once. Everything else leaves unread; of it only the parent links of open traces are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from luckrate_otel import adapters
+from luckrate_otel.assemble import Held
+from luckrate_otel.errors import Rejected
+from luckrate_otel.facts import Facts, Role
+from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.encode import strip_luckrate, traces_request
+from luckrate_otel.otlp.shallow import Envelope, Group, link_of, shallow, trace_id_at
+from luckrate_otel.record import record, replace
+from luckrate_otel.telemetry import Span
+
+
+@record(frozen=True, slots=True)
+class Payload:
+    """A held span as it goes out again: its wire bytes and what stood around them."""
+
+    envelope: Envelope
+    wire: bytes
+
+
+@record(frozen=True, slots=True)
+class Arrival:
+    """Facts of one span or log record. payload None: it has left already."""
+
+    facts: Facts
+    payload: Payload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A request taken apart.
+
+    count: spans or log records in it. passed: the request body that leaves at once, b"" if nothing does; passed_count
+    of them. links: (trace, span, parent) ids of unread spans in traces that are open. failed: spans that could not be
+    read, they pass. regraded: held spans that came with findings of a luckrate before us, which were taken off.
+    """
+
+    count: int
+    passed: bytes
+    passed_count: int
+    arrivals: Sequence[Arrival] = ()
+    links: Sequence[tuple[bytes, bytes, bytes]] = ()
+    failed: int = 0
+    regraded: int = 0
+
+
+class Reader:
+    """Takes requests apart.
+
+    conversation_keys: span or resource attributes that name the conversation where the telemetry has no
+    `gen_ai.conversation.id`, first that is set.
+    """
+
+    def __init__(self, conversation_keys: Sequence[str] = ()) -> None:
+        self._conversation_keys = tuple(conversation_keys)
+
+    def traces(self, body: bytes, open_traces: Container[bytes]) -> Reading:
+        """Take a traces request apart. Raises Rejected if it is none.
+
+        A request in which nothing concerns an agent run leaves as the very bytes it came with.
+        """
+        groups = shallow(body)
+        count = sum(len(group.items) for group in groups)
+        marked = any(marker in body for marker in adapters.MARKERS)
+        arrivals: list[Arrival] = []
+        passed: list[tuple[Envelope, bytes]] = []
+        unread: list[bytes] = []
+        failed = regraded = 0
+        for group in groups:
+            known = group.envelope.scope in adapters.SCOPES
+            for wire in group.items:
+                if known or (marked and _marked(wire)):
+                    try:
+                        facts = self.span(wire, group.envelope)
+                    except Exception:  # noqa: BLE001 - one unreadable span must not cost the others; it passes, counted
+                        facts = None
+                        failed += 1
+                    if facts is not None and facts.role is not Role.MODEL:
+                        own = strip_luckrate(wire)  # from a hop before us; it is neither believed nor shown twice
+                        regraded += own is not wire
+                        arrivals.append(Arrival(facts, Payload(group.envelope, own)))
+                        continue
+                    if facts is not None:
+                        arrivals.append(Arrival(facts))
+                        passed.append((group.envelope, wire))
+                        continue
+                unread.append(wire)
+                passed.append((group.envelope, wire))
+        links = _links(unread, arrivals, open_traces)
+        rest = body if len(passed) == count else traces_request(passed)
+        return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
+
+    def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
+        """Decode one span and let the adapters read it; None if none claims it."""
+        span = decode_span(wire, envelope)
+        facts = adapters.read(span)
+        if facts is None or facts.conversation_id is not None or not self._conversation_keys:
+            return facts
+        return replace(facts, conversation_id=self._conversation(span))
+
+    def _conversation(self, span: Span) -> str | None:
+        for key in self._conversation_keys:
+            named = span.attributes.get(key, span.resource.get(key))
+            if named not in (None, ""):
+                return str(named)
+        return None
+
+    def restore(self, held: Held) -> Facts:
+        """The full facts of a span that was kept without its contents; the light ones if it cannot be read any more."""
+        assert isinstance(held.payload, Payload)
+        return self.span(held.payload.wire, held.payload.envelope) or held.facts
+
+    def logs(self, body: bytes) -> Reading:
+        """Take a logs request apart. Log records always pass; those of agent runs are read besides."""
+        groups = shallow(body)
+        count = sum(len(group.items) for group in groups)
+        arrivals: list[Arrival] = []
+        failed = 0
+        if any(marker in body for marker in adapters.MARKERS) or any(
+            group.envelope.scope in adapters.SCOPES for group in groups
+        ):
+            for group in groups:
+                failed += _read_records(group, arrivals)
+        return Reading(count, body if count else b"", count, arrivals, failed=failed)
+
+
+def _read_records(group: Group, arrivals: list[Arrival]) -> int:
+    failed = 0
+    known = group.envelope.scope in adapters.SCOPES
+    for wire in group.items:
+        if not known and not _marked(wire):
+            continue
+        try:
+            facts = adapters.read(decode_log(wire, group.envelope))
+        except Exception:  # noqa: BLE001 - as above
+            failed += 1
+            continue
+        if facts is not None:
+            arrivals.append(Arrival(facts))
+    return failed
+
+
+def _marked(wire: bytes) -> bool:
+    for marker in adapters.MARKERS:  # noqa: SIM110 - any() makes a generator for every span, three times the price
+        if marker in wire:
+            return True
+    return False
+
+
+def _links(
+    unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]
+) -> list[tuple[bytes, bytes, bytes]]:
+    opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
+    links = []
+    for wire in unread:
+        try:
+            trace_id = trace_id_at(wire)
+            if trace_id in open_traces or trace_id in opened:
+                links.append(link_of(wire))
+        except Rejected:  # bytes that are no span pass like any other; the next hop may know better
+            continue
+    return links

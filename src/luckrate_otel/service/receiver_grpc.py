@@ -1,0 +1,108 @@
+"""OTLP over gRPC. Handlers take and give raw bytes: no protobuf message is built to receive a request."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from typing import cast
+
+import grpc
+import grpc.aio
+
+from luckrate_otel.errors import LuckrateError
+from luckrate_otel.service.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
+from luckrate_otel.service.auth import authorise
+from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.signals import ROUTES, Signal
+from luckrate_otel.service.tls import Tls, server_credentials
+
+log = logging.getLogger(__name__)
+
+# OTLP's recommended default; gRPC's own is 4 MiB, which GenAI spans pass easily.
+MAX_MESSAGE_BYTES = 64 * 2**20
+
+# Requests in work per connection; more wait in HTTP/2 flow control, which loses nothing. (The library's own cap on
+# concurrent calls answers RESOURCE_EXHAUSTED, on which a sender drops its data.)
+MAX_STREAMS = 100
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+class GrpcReceiver:
+    """One gRPC server for all signals; hands each body to `accept` and answers by the table of answers.py.
+
+    token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
+    refused: requests not taken, by outcome; without those that the library refuses itself (too large, no such method).
+    """
+
+    def __init__(self, accept: Accept, *, token: str | None = None, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        self._accept = accept
+        self._token = token
+        self._repeats = Repeats(time.monotonic_ns)
+        self.refused: Counter[Outcome] = Counter()
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", max_message_bytes),
+                ("grpc.max_concurrent_streams", MAX_STREAMS),
+                # Two processes on one port would share its traffic by chance, and with it the spans of a trace.
+                ("grpc.so_reuseport", 0),
+            ]
+        )
+        self._server.add_generic_rpc_handlers([self._service(signal) for signal in ROUTES])
+
+    async def start(self, endpoint: str, tls: Tls | None = None) -> int:
+        """Listen on host:port (port 0: any free) and return the port. OSError if it cannot be had."""
+        try:
+            if tls is None:
+                port = self._server.add_insecure_port(endpoint)
+            else:
+                port = self._server.add_secure_port(endpoint, server_credentials(tls))
+        except RuntimeError:
+            raise OSError(f"cannot listen on {endpoint}") from None
+        await self._server.start()
+        return port
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Refuse new requests, wait `grace` seconds for those in work, then cut them off."""
+        await self._server.stop(grace)
+
+    def _service(self, signal: Signal) -> grpc.GenericRpcHandler[bytes, bytes]:
+        export = grpc.unary_unary_rpc_method_handler(self._export(signal))
+        return grpc.method_handlers_generic_handler(ROUTES[signal].service, {"Export": export})
+
+    def _export(self, signal: Signal) -> Callable[[bytes, Context], Awaitable[bytes]]:
+        async def export(body: bytes, context: Context) -> bytes:
+            try:
+                if self._token is not None:
+                    authorise(_authorization(context), self._token)
+                accepted = await self._accept(signal, body)
+            except (LuckrateError, Refused) as error:
+                return await self._refuse(context, refusal(error))
+            except Exception as error:  # noqa: BLE001 - one request is isolated from the next
+                self._report(signal, error)
+                return await self._refuse(context, refusal(error))
+            return accepted_body(signal, accepted)
+
+        return export
+
+    async def _refuse(self, context: Context, refused: Refusal) -> bytes:
+        self.refused[refused.outcome] += 1
+        made = status(refused)
+        details = (("grpc-status-details-bin", made.SerializeToString()),)
+        await context.abort(refused.answer.grpc, made.message, details)
+
+    def _report(self, signal: Signal, error: Exception) -> None:
+        quiet = self._repeats.due((signal, type(error)))
+        if quiet is not None:
+            # The type and place, not the text: an error may quote the data it failed on.
+            log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
+
+
+def _authorization(context: Context) -> str | bytes | None:
+    metadata = cast("Iterable[tuple[str, str | bytes]]", context.invocation_metadata() or ())
+    for key, value in metadata:
+        if key == "authorization":
+            return value
+    return None

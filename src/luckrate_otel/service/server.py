@@ -1,0 +1,285 @@
+"""The processor: start, run, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal as signals
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any, Final
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from luckrate_otel.assemble import Assembler
+from luckrate_otel.config import Address, Config, find_warnings
+from luckrate_otel.conversation import Conversations
+from luckrate_otel.errors import Busy, ConfigError, Problem
+from luckrate_otel.service import build
+from luckrate_otel.service.admin import admin_app, scrape_app
+from luckrate_otel.service.intake import Intake
+from luckrate_otel.service.judge import Judge
+from luckrate_otel.service.ledger import Ledger
+from luckrate_otel.service.meter import Meter, Observe
+from luckrate_otel.service.reading import Reader
+from luckrate_otel.service.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.tls import Tls, server_context
+from luckrate_otel.spec import Spec
+from luckrate_otel.specfile import load_specs
+
+_log = logging.getLogger("luckrate_otel")
+
+# How often deadlines are looked at, in seconds: finer than any sensible clock of a run, and free when nothing is due.
+TICK: Final = 0.2
+
+# Seconds for the queues to empty at shutdown. Kubernetes kills after 30.
+DRAIN: Final = 15.0
+
+# What is left when a sender hangs up in the middle of a request.
+GRACE: Final = 2.0
+
+
+class Server:
+    """One processor. start() binds and returns; stop() judges all that is open and empties the queues."""
+
+    def __init__(self, config: Config, specs: Sequence[Spec]) -> None:
+        self._config = config
+        self._specs = tuple(specs) or (Spec.from_mapping({"name": "default"}),)
+        self.ledger = Ledger()
+        self.addresses: dict[str, str] = {}
+        self._started_ns = time.monotonic_ns()
+        self._stopping = False
+        self._repeats = Repeats(time.monotonic_ns)
+        self._grpc: GrpcReceiver | None = None
+        self._http: HttpReceiver | None = None
+        self._runners: list[web.AppRunner] = []
+
+    async def start(self) -> None:
+        """Raises ConfigError when an address, certificate or token file cannot be used; nothing is left running."""
+        try:
+            self._build()
+            await self._listen()
+        except OSError as error:
+            await self._close_listeners()
+            raise ConfigError([Problem("", str(error))], self._config.source) from error
+        self._ticking = asyncio.create_task(self._tick())
+
+    def _build(self) -> None:
+        config = self._config
+        self._senders = build.senders(config)
+        reader = Reader(config.conversation_keys)
+        self._assembler = Assembler(build.clocks(config.clocks), build.limits(config.limits), restore=reader.restore)
+        conversations = Conversations(
+            max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
+        )
+        self._judge = Judge(self._specs, conversations, self._repeats)
+        self._registry = CollectorRegistry()
+        self._meter = Meter(build.readers(config, self._registry), version("luckrate-otel"), self._observed())
+        for spec in self._specs:
+            self._meter.start_at_zero(spec.name)
+        self._intake = Intake(
+            reader,
+            self._senders,
+            self._assembler,
+            self._judge,
+            self._meter,
+            self.ledger,
+            clock=time.monotonic_ns,
+            wall=time.time_ns,
+            tap=config.mode == "tap",
+        )
+
+    async def _listen(self) -> None:
+        receivers = self._config.receivers
+        accept = self._intake.accept
+        limit = receivers.max_message_bytes
+        if receivers.grpc.endpoint is not None:
+            address = receivers.grpc.endpoint
+            self._grpc = GrpcReceiver(accept, token=build.token(receivers.grpc.auth), max_message_bytes=limit)
+            port = await self._grpc.start(str(address), build.server_tls(receivers.grpc.tls))
+            self._note("grpc", address, port)
+        if receivers.http.endpoint is not None:
+            address = receivers.http.endpoint
+            self._http = HttpReceiver(accept, token=build.token(receivers.http.auth), max_message_bytes=limit)
+            port = await self._http.start(address.host, address.port, build.server_tls(receivers.http.tls))
+            self._note("http", address, port)
+        admin = self._config.admin
+        if admin.endpoint is not None:
+            page = admin_app(self.status, self.ready, build.token(admin.auth))
+            await self._serve_page("admin", admin.endpoint, page, build.server_tls(admin.tls))
+        if self._config.metrics.prometheus is not None:
+            await self._serve_page("prometheus", self._config.metrics.prometheus, scrape_app(self._registry), None)
+
+    async def _serve_page(self, name: str, address: Address, app: web.Application, tls: Tls | None) -> None:
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        self._runners.append(runner)
+        site = web.TCPSite(runner, address.host, address.port, ssl_context=server_context(tls) if tls else None)
+        await site.start()
+        self._note(name, address, runner.addresses[0][1])
+
+    def _note(self, name: str, address: Address, port: int) -> None:
+        self.addresses[name] = str(Address(address.host, port))
+
+    # ---- run -------------------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        while not self._stopping:
+            await asyncio.sleep(TICK)
+            try:
+                self._intake.tick()
+            except Exception:  # noqa: BLE001 - one round is isolated from the next
+                # Deadlines are looked at again next time; requests are taken meanwhile.
+                if self._repeats.due("tick") is not None:
+                    _log.exception("a round of verdicts failed")
+
+    def ready(self) -> str | None:
+        """None, or why a request would be refused now."""
+        if self._stopping:
+            return "shutting down"
+        for sender in self._senders:
+            try:
+                sender.check(0)
+            except Busy as error:
+                return f"destination {sender.name}: {error}"
+        return None
+
+    async def stop(self, deadline: float = DRAIN) -> bool:
+        """Refuse new requests, judge all that is open, empty the queues; True if nothing was left behind.
+
+        deadline: seconds for the queues. A second call does nothing.
+        """
+        if self._stopping:
+            return True
+        self._stopping = True
+        self._ticking.cancel()
+        await self._close_listeners()
+        self._intake.finish()
+        left = await asyncio.gather(*(sender.drain(deadline) for sender in self._senders))
+        await asyncio.to_thread(self._meter.shutdown)  # its readers push over a blocking client
+        for runner in self._runners:
+            await runner.cleanup()
+        _log.info("stopped: %s", self._ledger_line())
+        lost = sum(item.count for items in left for item in items)
+        if lost:
+            _log.error("%d spans or records were not delivered within %.0f s and are lost", lost, deadline)
+        return not lost
+
+    async def _close_listeners(self) -> None:
+        if self._grpc is not None:
+            await self._grpc.stop(GRACE)
+        if self._http is not None:
+            await self._http.stop()
+
+    # ---- what it shows -----------------------------------------------------------------------------
+
+    def status(self) -> Mapping[str, Any]:
+        """A snapshot of plain values: names, ids and counts only."""
+        counts = self._assembler.counts
+        return {
+            "version": version("luckrate-otel"),
+            "uptime_seconds": round((time.monotonic_ns() - self._started_ns) / 1e9, 1),
+            "ready": self.ready() or "yes",
+            "listening": dict(self.addresses),
+            "mode": self._config.mode,
+            "specs": [{"name": spec.name, "version": spec.version} for spec in self._specs],
+            "runs": {
+                "open": counts.open_runs,
+                "graded": self.ledger.graded,
+                "ungraded": dict(self.ledger.ungraded),
+                "standing_verdicts": self._judge.standing,
+            },
+            "held": {"spans": counts.held_spans, "bytes": counts.held_bytes, "duplicates": counts.duplicates},
+            "ledger": self._ledger_json(),
+            "destinations": {sender.name: self._destination_json(sender) for sender in self._senders},
+        }
+
+    def _ledger_json(self) -> dict[str, Any]:
+        held = {Signal.TRACES: self._assembler.counts.held_spans}
+        return {
+            str(signal): {
+                "received": self.ledger.received[signal],
+                "held": held.get(signal, 0),
+                "handed_over": self.ledger.handed_over[signal],
+                "unwanted": self.ledger.unwanted[signal],
+                "made": self.ledger.made[signal],
+                "unaccounted": self.ledger.missing(signal, held.get(signal, 0)),
+            }
+            for signal in Signal
+        }
+
+    def _destination_json(self, sender: Sender) -> dict[str, Any]:
+        accounts = {str(signal): asdict(sender.account(signal)) for signal in Signal if signal in sender.signals}
+        return {
+            "queue_bytes": sender.queue_bytes,
+            "failures_in_a_row": sender.failures,
+            "last_answer": sender.last_code or None,
+            "signals": accounts,
+        }
+
+    def _ledger_line(self) -> str:
+        parts = [
+            f"{signal} received {entry['received']} held {entry['held']} handed over {entry['handed_over']}"
+            for signal, entry in self._ledger_json().items()
+            if entry["received"] or entry["made"]
+        ]
+        for sender in self._senders:
+            for signal in Signal:
+                account = sender.account(signal)
+                if account.put:
+                    dropped = sum(account.dropped.values())
+                    parts.append(
+                        f"{sender.name} {signal}: sent {account.sent} rejected {account.rejected} dropped {dropped} "
+                        f"queued {account.queued}"
+                    )
+        return "; ".join(parts) or "nothing was received"
+
+    def _observed(self) -> Mapping[str, Observe]:
+        """Metrics that are kept elsewhere and read when they are collected."""
+        counts = self._assembler.counts
+        return {
+            "luckrate.spans.received": lambda: [(self.ledger.received[Signal.TRACES], {})],
+            "luckrate.spans": self._span_outcomes,
+            "luckrate.held.spans": lambda: [(counts.held_spans, {})],
+            "luckrate.held.size": lambda: [(counts.held_bytes, {})],
+            "luckrate.open_runs": lambda: [(counts.open_runs, {})],
+            "luckrate.late.spans": lambda: [(counts.late, {})],
+            "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
+        }
+
+    def _span_outcomes(self) -> Iterable[tuple[float, Mapping[str, str]]]:
+        for sender in self._senders:
+            account = sender.account(Signal.TRACES)
+            where = {"luckrate.destination": sender.name}
+            yield account.sent, {**where, "luckrate.outcome": "forwarded", "luckrate.reason": ""}
+            yield account.rejected, {**where, "luckrate.outcome": "rejected", "luckrate.reason": "partial_success"}
+            for reason, count in account.dropped.items():
+                yield count, {**where, "luckrate.outcome": "dropped", "luckrate.reason": reason}
+
+
+def run(config: Config) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status: 0, or 1 if something had to be left behind."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    return asyncio.run(_run(Server(config, load_specs(config.specs)), config))
+
+
+async def _run(server: Server, config: Config) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signals.SIGTERM, signals.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    for warning in find_warnings(config):
+        _log.warning("%s", warning)
+    await server.start()
+    _log.info("listening: %s", ", ".join(f"{name} {address}" for name, address in server.addresses.items()))
+    await stop.wait()
+    _log.info("stopping")
+    return 0 if await server.stop() else 1

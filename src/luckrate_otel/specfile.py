@@ -1,0 +1,125 @@
+"""Spec files: YAML, JSON, TOML or Python → the mapping that `Spec.from_mapping` reads, with the line of each part.
+
+A Python file is run, so it is loaded only from a path that the operator names, never from one found in data.
+"""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from luckrate_otel.document import READERS, Document, join_path, read_text
+from luckrate_otel.errors import LuckrateError, Problem, SpecError
+from luckrate_otel.spec import Spec
+
+# The name a Python spec file must define.
+PYTHON_NAME = "SPEC"
+
+
+def load_specs(paths: Sequence[Path]) -> tuple[Spec, ...]:
+    """All specs, in the order given. Raises SpecError with the problems of every file, not just the first."""
+    specs: list[Spec] = []
+    failed: list[SpecError] = []
+    for path in paths:
+        try:
+            specs.append(load_spec(path))
+        except SpecError as error:
+            failed.append(error)
+    if len(failed) == 1:
+        raise failed[0]
+    if failed:
+        raise SpecError([Problem("", line) for error in failed for line in str(error).splitlines()])
+    return tuple(specs)
+
+
+def load_spec(path: Path) -> Spec:
+    """One spec. Raises SpecError that names the file, and the line of each problem where it is known."""
+    document = read_spec(path)
+    if document.problems:
+        raise SpecError(document.problems, document.source)
+    if isinstance(document.value, Spec):
+        return document.value
+    value = {} if document.value is None else document.value
+    if not isinstance(value, Mapping):
+        raise SpecError(
+            [Problem("", "a spec is a mapping of rules; this file holds something else", 1)], document.source
+        )
+    return Spec.from_mapping(value, source=document.source, lines=document.lines)
+
+
+def read_spec(path: Path) -> Document:
+    """The file's values, not yet checked as a spec."""
+    source = str(path)
+    suffix = path.suffix.lower()
+    if suffix != ".py" and suffix not in READERS:
+        known = ", ".join([*READERS, ".py"])
+        return Document(None, source, problems=(Problem("", f"not a spec file: its name must end in {known}"),))
+    text, problem = read_text(path)
+    if problem is not None:
+        return Document(None, source, problems=(problem,))
+    if suffix == ".py":
+        return _run_python(text, source)
+    return READERS[suffix](text, source)
+
+
+# ---- Python ------------------------------------------------------------------------------------
+
+
+def _run_python(text: str, source: str) -> Document:
+    try:
+        tree = ast.parse(text, source)
+        code = compile(tree, source, "exec")
+    except (SyntaxError, ValueError) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        words = error.msg if isinstance(error, SyntaxError) else str(error)
+        return Document(None, source, problems=(Problem("", f"not valid Python: {words}", line),))
+    names: dict[str, Any] = {"__name__": "luckrate_spec", "__file__": source}
+    try:
+        exec(code, names)  # noqa: S102 - the operator named this file to be run
+    except LuckrateError as error:
+        return Document(None, source, problems=(Problem("", str(error), _own_line(error, source)),))
+    except Exception as error:  # noqa: BLE001 - whatever an operator's file raises is that file's problem
+        words = f"raised {type(error).__name__}: {error}".rstrip(": ")
+        return Document(None, source, problems=(Problem("", words, _own_line(error, source)),))
+    except SystemExit:
+        return Document(None, source, problems=(Problem("", "calls sys.exit(); a spec file only defines SPEC"),))
+    if PYTHON_NAME not in names:
+        return Document(
+            None, source, problems=(Problem("", f"defines no {PYTHON_NAME}; write {PYTHON_NAME} = {{...}}"),)
+        )
+    return Document(names[PYTHON_NAME], source, _python_lines(tree))
+
+
+def _own_line(error: BaseException, source: str) -> int | None:
+    """The last line of the file itself that the error passed through, not one of a library it called."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source]
+    return lines[-1] if lines else None
+
+
+def _python_lines(tree: ast.Module) -> dict[str, int]:
+    lines: dict[str, int] = {}
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        if any(isinstance(target, ast.Name) and target.id == PYTHON_NAME for target in targets):
+            assert isinstance(statement, ast.Assign | ast.AnnAssign)
+            if statement.value is not None:
+                _note_lines(statement.value, "", lines)
+    return lines
+
+
+def _note_lines(node: ast.expr, path: str, lines: dict[str, int]) -> None:
+    lines.setdefault(path, node.lineno)
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                child = join_path(path, key.value)
+                lines[child] = key.lineno
+                _note_lines(value, child, lines)
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+        for index, item in enumerate(node.elts):
+            _note_lines(item, join_path(path, index), lines)

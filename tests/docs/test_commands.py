@@ -1,0 +1,48 @@
+"""Every command that README and docs tell to run is one that the program understands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from luckrate_otel import cli
+from luckrate_otel.specfile import load_spec
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCKS = [
+    (page, block) for page in PAGES for block in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+]
+COMMANDS = [(page.name, line) for page, block in BLOCKS for line in block.splitlines() if line.strip()]
+SPECS = [
+    (page.name, block)
+    for page in PAGES
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    if block.removeprefix("# refunds.yaml\n").startswith("name:")
+]
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS)
+def test_commands_parse(page: str, line: str) -> None:
+    words = shlex.split(line, comments=True)
+    if words[0] == "make":
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        assert words[1] in targets
+    elif words[0] == "luckrate-otel":
+        cli.parse(words[1:])
+    else:
+        pytest.fail(f"{page}: {words[0]} is not a command this test knows")
+
+
+@pytest.mark.parametrize(("page", "block"), SPECS)
+def test_specs_load(tmp_path: Path, page: str, block: str) -> None:
+    file = tmp_path / "spec.yaml"
+    file.write_text(block, encoding="utf-8")
+    assert load_spec(file).rules, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,346 @@
+"""The command line: what is asked for is done, and what is wrong is told in one line with exit status 2."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from luckrate_otel.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process: exit status, stdout, stderr."""
+
+    def run(*argv: object) -> tuple[int, str, str]:
+        status = main([str(word) for word in argv])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "refunds.yaml"
+    path.write_text("name: refunds\nforbidden: [issue_refund]\n", encoding="utf-8")
+    return path
+
+
+def request(*spans: dict[str, object]) -> str:
+    return json.dumps(
+        {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "s"}, "spans": list(spans)}]}]}
+    )
+
+
+def span(number: int, name: str, parent: int = 0, **attributes: str) -> dict[str, object]:
+    return {
+        "traceId": "0af7651916cd43dd8448eb211c80319c",
+        "spanId": f"{number:016x}",
+        **({"parentSpanId": f"{parent:016x}"} if parent else {}),
+        "name": name,
+        "startTimeUnixNano": str(1_000_000_000 + number * 1_000_000),
+        "endTimeUnixNano": str(2_000_000_000 - number * 1_000_000),
+        "attributes": [
+            {"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()
+        ],
+    }
+
+
+AGENT = span(1, "invoke_agent shop", gen_ai__operation__name="invoke_agent", gen_ai__agent__name="shop")
+
+
+def tool(number: int, name: str) -> dict[str, object]:
+    return span(
+        number,
+        f"execute_tool {name}",
+        1,
+        gen_ai__operation__name="execute_tool",
+        gen_ai__tool__name=name,
+        gen_ai__tool__call__arguments='{"order_id": "88213"}',
+        gen_ai__tool__call__result="s3cret",
+    )
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    """One run of two calls, the second of which the spec above forbids."""
+    path = tmp_path / "traces.jsonl"
+    path.write_text(request(AGENT, tool(2, "lookup_order"), tool(3, "issue_refund")) + "\n", encoding="utf-8")
+    return path
+
+
+# ---- usage -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["serve"], ["demo"], ["steps"], ["check"], ["spec"], ["spec", "check"], ["config", "check"], ["health"]],
+)
+def test_help_reads_well(run: Run, words: list[str]) -> None:
+    status, out, err = run(*words, "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"usage: luckrate-otel {' '.join(words)}".rstrip())
+    assert all(len(line) <= 100 for line in out.splitlines())
+
+
+def test_version(run: Run) -> None:
+    status, out, _ = run("--version")
+    assert status == 0
+    assert out.startswith("luckrate-otel 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: COMMAND (see luckrate-otel --help)"),
+        (["chekc"], "argument COMMAND: invalid choice: 'chekc'"),
+        (["check", "x"], "the following arguments are required: --spec (see luckrate-otel check --help)"),
+        (["steps", "x", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
+        (
+            ["check", "x", "--spec", "s", "--max-luck-rate", "5"],
+            "argument --max-luck-rate: invalid share between 0 and 1",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line(run: Run, words: list[str], message: str) -> None:
+    status, out, err = run(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"luckrate-otel: {message}")
+    assert err.count("\n") == 1
+
+
+# ---- files -------------------------------------------------------------------------------------
+
+
+def test_steps_as_text(run: Run, traces: Path) -> None:
+    status, out, err = run("steps", traces)
+    assert (status, err) == (0, "")
+    assert out == (
+        "shop  0af7651916cd43dd8448eb211c80319c:0000000000000001  [genai]\n"
+        "  0  lookup_order  ok  996 ms  (order_id='88213') → s3cret\n"
+        "  1  issue_refund  ok  994 ms  (order_id='88213') → s3cret\n"
+    )
+
+
+def test_steps_as_json_are_one_run_a_line(run: Run, traces: Path) -> None:
+    status, out, _ = run("steps", traces, "--format", "json")
+    (line,) = out.splitlines()
+    steps = json.loads(line)["steps"]
+    assert status == 0
+    assert [list(step) for step in steps] == [
+        ["tool", "args", "ok", "result", "error", "t", "duration", "agent", "span"],
+        ["tool", "args", "ok", "result", "error", "t", "duration", "agent", "span"],
+    ]
+    assert [step["tool"] for step in steps] == ["lookup_order", "issue_refund"]
+
+
+def test_check_fails_the_gate_on_a_hard_violation(run: Run, traces: Path, spec: Path) -> None:
+    status, out, err = run("check", traces, "--spec", spec)
+    assert (status, err) == (1, "")
+    assert "✗ hard step 1: forbidden[0]: " in out
+    assert "Luck Rate 100 %: 1 lucky of 1 green" in out
+    assert out.endswith("Gate failed\n  hard: 1 violation in 1 of 1 run (forbidden 1)\n")
+    assert "s3cret" not in out
+
+
+def test_check_passes_the_gate(run: Run, traces: Path, spec: Path) -> None:
+    spec.write_text("forbidden: [other]", encoding="utf-8")
+    status, out, _ = run("check", traces, "--spec", spec)
+    assert status == 0
+    assert out.endswith("Gate passed\n")
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_check_as_json(run: Run, traces: Path, spec: Path, show: bool) -> None:
+    words = ["--show-values"] if show else []
+    status, out, _ = run("check", traces, "--spec", spec, "--format", "json", *words)
+    report = json.loads(out)
+    assert status == 1
+    assert list(report) == ["runs", "luck_rate", "gate"]
+    assert list(report["runs"][0]) == [
+        *("run_id", "trace_ids", "conversation_id", "adapters", "agent", "task_input", "final_output"),
+        *("close_reason", "coverage", "steps", "spec", "spec_version", "case", "output", "output_source", "path"),
+        *("verdict", "violations", "not_evaluated", "vacuous"),
+    ]
+    assert list(report["runs"][0]["violations"][0]) == [
+        *("rule", "clause", "severity", "message", "step", "tool", "argument", "sources", "evidence", "span"),
+        "fingerprint",
+    ]
+    assert list(report["luck_rate"]) == [
+        *("rate", "lucky", "green", "unverified", "upper", "interval", "runs", "unknown", "not_graded"),
+    ]
+    assert report["gate"] == {"failed": True, "reasons": ["hard: 1 violation in 1 of 1 run (forbidden 1)"]}
+    step = report["runs"][0]["steps"][0]
+    assert (step["args"], step["result"]) == (({"order_id": "88213"}, "s3cret") if show else (None, None))
+    assert ("s3cret" in out) is show
+
+
+def test_bad_lines_are_told_and_counted_and_the_rest_is_used(run: Run, traces: Path) -> None:
+    traces.write_text(traces.read_text(encoding="utf-8") + '{"resourceSpans": [\n', encoding="utf-8")
+    status, out, err = run("steps", traces)
+    assert status == 0
+    assert "issue_refund" in out
+    assert err.splitlines()[0].startswith(f"luckrate-otel: {traces}:2: ")
+    assert err.splitlines()[1] == "luckrate-otel: 1 unusable part left out, the rest is used"
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [("", "the file is empty"), ("{", ""), (request(), "no agent run found"), ("hello", "")],
+)
+def test_unusable_input_is_one_line(run: Run, tmp_path: Path, content: str, cause: str) -> None:
+    file = tmp_path / "x"
+    file.write_text(content, encoding="utf-8")
+    status, out, err = run("steps", file)
+    assert (status, out) == (2, "")
+    assert err.startswith((f"luckrate-otel: {file}: ", f"luckrate-otel: {file}:1: "))
+    assert cause in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_file_is_one_line(run: Run, tmp_path: Path, spec: Path) -> None:
+    assert run("steps", tmp_path / "none") == (2, "", f"luckrate-otel: {tmp_path}/none: No such file or directory\n")
+    status, _, err = run("check", tmp_path / "none", "--spec", tmp_path / "s.yaml")
+    assert (status, err) == (2, f"luckrate-otel: {tmp_path}/s.yaml: cannot be read: no such file or directory\n")
+
+
+def test_no_runs_fail_the_gate_unless_allowed(run: Run, tmp_path: Path, spec: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    file.write_text(request(), encoding="utf-8")
+    assert run("check", file, "--spec", spec)[0] == 2
+    status, out, _ = run("check", file, "--spec", spec, "--allow-empty")
+    assert status == 0
+    assert out.startswith("Luck Rate —")
+
+
+# ---- specs and configuration -------------------------------------------------------------------
+
+
+def test_spec_check(run: Run, spec: Path, tmp_path: Path) -> None:
+    status, out, _ = run("spec", "check", spec)
+    assert status == 0
+    assert out.startswith(f"{spec}: refunds, version ")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("forbiden: []\n", encoding="utf-8")
+    status, out, err = run("spec", "check", bad, spec)
+    assert status == 2
+    assert out.startswith(f"{spec}: refunds")
+    assert err.startswith(f"luckrate-otel: {bad}: line 1: forbiden: unknown key")
+
+
+def test_config_check(run: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "s3cret")
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        'destinations: {b: {endpoint: "http://far:1", headers: {k: "${env:KEY}"}}}\nspecs: [refunds.yaml]\n',
+        encoding="utf-8",
+    )
+    status, out, err = run("config", "check", "--config", config)
+    assert status == 0
+    assert "destinations.b.headers.k: (secret)\n" in out
+    assert f"spec refunds ({spec}), version " in out
+    assert err.startswith("luckrate-otel: warning: destinations.b sends its headers over plaintext http://")
+    assert run("serve", "--dry-run", "--config", config)[:2] == (0, out)
+
+
+def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text('destinations: {b: {endpoint: "http://a"}}\nmode: x\nclocks: {settel: 1}\n', encoding="utf-8")
+    for words in (["config", "check"], ["serve"]):
+        status, out, err = run(*words, "--config", config)
+        assert (status, out) == (2, "")
+        assert err == (
+            f"luckrate-otel: {config}: line 2: mode: must be inline or tap (it is 'x')\n"
+            f"luckrate-otel: {config}: line 3: clocks.settel: unknown key; did you mean settle?\n"
+        )
+
+
+# ---- health ------------------------------------------------------------------------------------
+
+
+class _Ready(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/readyz" else 404)
+        self.end_headers()
+        self.wfile.write(b"ok\n")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def ready() -> Iterator[str]:
+    """Something that says it is ready, as host:port."""
+    with HTTPServer(("127.0.0.1", 0), _Ready) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_health_of_a_ready_processor(run: Run, ready: str) -> None:
+    assert run("health", "--endpoint", ready) == (0, "ok\n", "")
+    assert run("health", "--endpoint", f"http://{ready}/") == (0, "ok\n", "")
+
+
+def test_health_where_nothing_listens(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+    status, out, err = run("health", "--endpoint", endpoint)
+    assert (status, out) == (1, "")
+    assert err.startswith(f"luckrate-otel: http://{endpoint}/readyz: not ready (")
+    assert run("health", "--endpoint", "file:///etc")[0] == 2
+
+
+# ---- as a real process -------------------------------------------------------------------------
+
+
+def test_the_command_itself(traces: Path, spec: Path) -> None:
+    """Through a pipe there is no colour and no progress, and standard input is read for -."""
+    done = subprocess.run(
+        [sys.executable, "-m", "luckrate_otel", "check", "-", "--spec", str(spec)],
+        input=traces.read_bytes(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    assert done.returncode == 1
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert done.stdout.endswith(b"Gate failed\n  hard: 1 violation in 1 of 1 run (forbidden 1)\n")
+    assert done.stderr == b""
+
+
+def test_a_reader_that_stops_early_is_no_error(traces: Path) -> None:
+    command = f"{sys.executable} -m luckrate_otel steps {traces} | true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+    assert done.stderr == b""
+
+
+def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(
+            'destinations: {b: {endpoint: "http://127.0.0.1:9"}}\n'
+            f"receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: {place}}}}}\n"
+            "admin: {endpoint: none}\nmetrics: {prometheus: none}\n",
+            encoding="utf-8",
+        )
+        command = [sys.executable, "-m", "luckrate_otel", "serve", "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"luckrate-otel: {config}: ")
+    assert "address already in use" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,103 @@
+"""Spec files in each form give one and the same spec, and every problem names its file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from luckrate_otel.errors import SpecError
+from luckrate_otel.spec import Spec
+from luckrate_otel.specfile import load_spec, load_specs
+
+SAME = {
+    "a.yaml": "name: refunds\ntools: [look, pay]\nbefore: [[look, pay]]\nmax_steps: 8\n",
+    "b.yml": 'name: "refunds"\ntools: &t [look, pay]\nbefore:\n- *t\nmax_steps: 0x8\n',
+    "c.json": '{"name": "refunds", "tools": ["look", "pay"],\n\t"before": [["look", "pay"]], "max_steps": 8}',
+    "d.toml": 'name = "refunds"\ntools = ["look", "pay"]\nbefore = [["look", "pay"]]\nmax_steps = 8\n',
+    "e.py": 'SPEC = dict(name="refunds", tools=["look", "pay"], before=[("look", "pay")], max_steps=8)\n',
+}
+
+
+def load(folder: Path, name: str, text: str) -> Spec:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return load_spec(path)
+
+
+def problems(folder: Path, name: str, text: str) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        load(folder, name, text)
+    return [line.removeprefix(f"{folder}/") for line in str(caught.value).splitlines()]
+
+
+def test_all_forms_give_the_same_spec(tmp_path: Path) -> None:
+    specs = [load(tmp_path, name, text) for name, text in SAME.items()]
+    assert {spec.name for spec in specs} == {"refunds"}
+    assert {spec.version for spec in specs} == {specs[0].version}
+
+
+def test_a_python_file_may_make_the_spec_itself(tmp_path: Path) -> None:
+    text = "from luckrate_otel import Spec\nSPEC = Spec.from_mapping({'name': 'made'})\n"
+    assert load(tmp_path, "s.py", text).name == "made"
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}"])
+def test_an_empty_file_is_the_empty_spec(tmp_path: Path, text: str) -> None:
+    assert load(tmp_path, "s.yaml", text).values == {}
+
+
+PROBLEMS = [
+    ("a.yaml", "tools: [look]\nrequired:\n  - look\n  - lok\n", "a.yaml: line 4: required[1]: 'lok' is not one of"),
+    ("a.yaml", "forbiden: [x]\n", "a.yaml: line 1: forbiden: unknown key"),
+    ("a.yaml", "tools: [a\n", "a.yaml: line 2: not valid YAML: while parsing a flow sequence"),
+    ("a.yaml", "- a\n", "a.yaml: line 1: a spec is a mapping of rules; this file holds something else"),
+    ("a.yaml", "name: a\nname: b\n", "a.yaml: line 2: name: given twice, first in line 1"),
+    ("a.json", '{"tools": ["look"],\n "required": ["lok"]}', "a.json: line 2: required[0]: 'lok' is not one of"),
+    ("a.json", '{"tools": [}', "a.json: line 1: not valid JSON: Expecting value"),
+    ("a.json", '{"name": "a", "name": "b"}', "a.json: name: given twice in one object"),
+    ("a.json", '{"name":\n "a",}', "a.json: line 2: not valid JSON: "),
+    (
+        "a.toml",
+        'name = "a"\ntools = ["look"]\nrequired = ["lok"]\n',
+        "a.toml: line 3: required[0]: 'lok' is not one of",
+    ),
+    ("a.toml", "name = \n", "a.toml: line 1: not valid TOML: Invalid value"),
+    (
+        "a.py",
+        "SPEC = {\n  'tools': ['look'],\n  'required': ['look',\n  'lok'],\n}\n",
+        "a.py: line 4: required[1]: 'lok'",
+    ),
+    ("a.py", "x = 1\n\nSPEC = {1: 1 / 0}\n", "a.py: line 3: raised ZeroDivisionError: division by zero"),
+    ("a.py", "import json\njson.loads('x')\n", "a.py: line 2: raised JSONDecodeError: Expecting value"),
+    ("a.py", "def f(:\n", "a.py: line 1: not valid Python: "),
+    ("a.py", "spec = {}\n", "a.py: defines no SPEC; write SPEC = {...}"),
+    ("a.py", "import sys\nsys.exit()\n", "a.py: calls sys.exit(); a spec file only defines SPEC"),
+    ("a.ini", "", "a.ini: not a spec file: its name must end in .yaml, .yml, .json, .toml, .py"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), PROBLEMS, ids=[f"{row[0]}: {row[2][:40]}" for row in PROBLEMS])
+def test_each_problem_names_its_place(tmp_path: Path, name: str, text: str, message: str) -> None:
+    assert problems(tmp_path, name, text)[0].startswith(message)
+
+
+def test_yaml_is_version_1_2(tmp_path: Path) -> None:
+    """`no`, `off` and a date are texts, so a tool may be called that."""
+    assert load(tmp_path, "s.yaml", "forbidden: [no, off, y, 2024-01-01, 010x]").values == {
+        "forbidden": ("no", "off", "y", "2024-01-01", "010x")
+    }
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"none\.yaml: cannot be read: no such file or directory$"):
+        load_spec(tmp_path / "none.yaml")
+
+
+def test_the_problems_of_all_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: 1", encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("b: 1", encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_specs([tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    assert [line.split(": unknown")[0] for line in str(caught.value).splitlines()] == [
+        f"{tmp_path}/a.yaml: line 1: a",
+        f"{tmp_path}/b.yaml: line 1: b",
+    ]
