@@ -73,7 +73,9 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:
     """Every run in these spans and log records, by start; their order does not matter. Duplicates count once."""
-    unique = {(s.head.trace_id, s.head.span_id, s.head.kind, s.head.service): s for s in reversed(tuple(spans))}
+    unique: dict[tuple[str, str, int, str], Span] = {}
+    for span in sorted(spans, key=lambda s: s.head.start_ns):  # growing histories are cheap to read in their own order
+        unique.setdefault((span.head.trace_id, span.head.span_id, span.head.kind, span.head.service), span)
     links: dict[str, dict[str, str]] = {}
     facts: dict[str, list[Facts]] = {}
     for span in unique.values():
