@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
 from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.join.conversation import in_conversation
 from luckrate_otel.model import Trajectory
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
@@ -87,6 +87,16 @@ def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple
             facts.setdefault(_group(told), []).append(told)
     runs = [run for group in facts.values() for run in _runs(group, links)]
     return in_conversation(map(join, runs))
+
+
+def in_conversation(runs: Iterable[Trajectory]) -> tuple[Trajectory, ...]:
+    """Runs by start, each placed in its conversation. A closed set of runs, so nothing of one is forgotten."""
+    store = Conversations()
+    placed = []
+    for run in sorted(runs, key=lambda t: (t.start_ns, t.run_id)):
+        placed.append(store.place(run))
+        store.remember(placed[-1], run.start_ns)
+    return tuple(placed)
 
 
 @dataclass(frozen=True, slots=True)
