@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from luckrate_otel.facts import ToolDefinition
+from luckrate_otel.facts import Gap, ToolDefinition
 from luckrate_otel.model import History, Severity, Step, Trajectory, Turn, Violation
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.tokens import TokenEngine
+from luckrate_otel.rules.outcome import Outcome
 
 
 def run(args: dict[str, Any], *, user: str = "Please help.", result: str = "nothing here", **more: Any) -> Trajectory:
@@ -71,6 +72,10 @@ GIVEN = [
     ("difference", {"amount": 1653.1}, "balance 1810.0, due 156.9", {"amount": 1653.2}),
     ("product", {"amount": 360}, "price 120", {"amount": 361.5}),
     ("share", {"amount": 905}, "balance 1810", {"amount": 906}),
+    ("percentage", {"amount": 271.5}, "15 percent of 1810", {"amount": 271.6}),
+    ("total", {"amount": 607.5}, "120, 230.5 and 257", {"amount": 607.6}),
+    ("mean", {"amount": 202.5}, "120, 230.5 and 257", {"amount": 202.6}),
+    ("mail in a JSON list", {"to": "ann@shop.example"}, r"[\"x\nann@shop.example\"]", {"to": "bob@shop.example"}),
 ]
 
 
@@ -121,6 +126,57 @@ def test_the_names_of_agents_and_tools_are_known() -> None:
     offered = (ToolDefinition("look_up_v2"),)
     assert warned(Trajectory(steps=steps, turns=(Turn("Hi."),), definitions=offered)) == []
     assert warned(Trajectory(steps=steps[:1], turns=(Turn("Hi."),))) == ["agent_name", "tool"]
+
+
+def test_a_calculation_across_texts_counts_while_numbers_are_few() -> None:
+    def asked(others: int) -> list[str | None]:
+        listing = " ".join(str(1000 + n) for n in range(others))
+        steps = (
+            Step("balance", {}, True, f"1810.25 {listing}", 0.0),
+            Step("bill", {}, True, "due: 156.9", 1.0),
+            Step("pay", {"amount": 1653.35}, True, "ok", 2.0),
+        )
+        return warned(Trajectory(steps=steps, turns=(Turn("Pay it."),)))
+
+    assert asked(57) == []
+    assert asked(59) == ["amount"]
+
+
+def test_operands_are_looked_for_in_what_was_read_last() -> None:
+    def asked(filler: int) -> list[str | None]:
+        steps = (
+            Step("prices", {}, True, "120 230", 0.0),
+            Step("page", {}, True, "x" * filler, 1.0),
+            Step("pay", {"amount": 350}, True, "ok", 2.0),
+        )
+        return warned(Trajectory(steps=steps, turns=(Turn("Pay it."),)))
+
+    assert asked(50_000) == []
+    assert asked(60_001) == ["amount"]
+
+
+def test_a_very_long_number_is_no_calculation() -> None:
+    assert warned(run({"amount": 2e28}, user="1e28 and 2", result="10000000000000000000000000000 2")) == ["amount"]
+
+
+@pytest.mark.parametrize(
+    "schema", [{"anyOf": [{"enum": ["plan-77"]}]}, {"properties": {"a": {"description": "such as plan-77"}}}]
+)
+def test_definitions_are_read_at_any_depth(schema: dict[str, Any]) -> None:
+    assert warned(run({"plan": "plan-77"}, definitions=(ToolDefinition("act", schema),))) == []
+
+
+def test_definitions_nested_beyond_reason_are_too_large() -> None:
+    schema: dict[str, Any] = {"enum": ["x"]}
+    for _ in range(70):
+        schema = {"items": schema}
+    trajectory = run({"plan": "plan-77"}, definitions=(ToolDefinition("act", schema),))
+    assert TokenEngine().ground(trajectory, Policy()) == Outcome(gap=Gap.TOO_LARGE)
+
+
+def test_a_result_made_of_one_number_repeated_is_too_large() -> None:
+    trajectory = run({"order_id": 200}, result="x200 " * 11_000 + "200")
+    assert TokenEngine().ground(trajectory, Policy()) == Outcome(gap=Gap.TOO_LARGE)
 
 
 def test_system_texts_and_earlier_turns_are_sources() -> None:
