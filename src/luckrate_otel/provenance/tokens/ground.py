@@ -10,6 +10,7 @@ from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
 JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
 SMALL = 100
+MIN_ID = 4  # characters; shorter ones (A4, Q3, mp3) are words of the trade
 
 
 def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
@@ -50,7 +51,7 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
             return True
         return "." in (atom.number or "") or float(atom.number or 0) >= SMALL
     if atom.kind is Kind.ID:
-        return has_digit(atom.phrase) or naming.is_id(leaf.name)
+        return naming.is_id(leaf.name) or (has_digit(atom.phrase) and len(atom.phrase.replace(" ", "")) >= MIN_ID)
     return True
 
 
