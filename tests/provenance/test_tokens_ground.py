@@ -118,7 +118,8 @@ def test_what_a_definition_offers_is_known() -> None:
     schema = {"properties": {"plan": {"enum": ["plan-2024"]}, "size": {"default": 500}, "kind": {"const": "k-77"}}}
     offered = (ToolDefinition("act", schema),)
     assert warned(run({"plan": "plan-2024", "size": 500, "kind": "k-77"}, definitions=offered)) == []
-    assert warned(run({"plan": "plan-2025"}, definitions=offered)) == ["plan"]
+    (missing,) = TokenEngine().ground(run({"plan": "plan-2025"}, definitions=offered), Policy()).violations
+    assert missing.message == "act.plan ← nothing (this id is in none of: user, definitions, 1 result)"
 
 
 def test_the_names_of_agents_and_tools_are_known() -> None:

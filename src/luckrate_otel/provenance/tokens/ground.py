@@ -35,6 +35,8 @@ def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
     step = leaf.step
     if run.strict(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
+    if run.offers(atom.phrase):
+        return False
     if atom.kind is Kind.NUMBER and not naming.is_id(leaf.name) and derived.explains(run, atom, step):
         return False
     if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in forms.parts(atom)):
@@ -58,7 +60,7 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
 def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
     if part in written:
         return False
-    return not any(run.sources[number].since <= step for number in run.index.find(part))
+    return not any(run.sources[number].since <= step for number in run.index.find(part)) and not run.offers(part)
 
 
 def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
@@ -67,6 +69,8 @@ def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     seen = [source for source in run.sources if source.since <= leaf.step]
     results = sum(source.step is not None for source in seen)
     others = dict.fromkeys(str(source) for source in seen if source.step is None)
+    if run.trajectory.definitions:
+        others["definitions"] = None
     searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
     message = f"{step.tool}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
     return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

@@ -82,6 +82,8 @@ def _first_seen(judge: Judge, leaf: ArgLeaf, atom: Atom) -> str | None:
             dirty.append(match)
     if not dirty:
         return _upstream(judge, echo, atom) if echo is not None else None
+    if run.offers(atom.phrase):
+        return None
     if any(run.sources[match.source].origin not in _RESULTS for match in run.grouped(atom, leaf.step)):
         return None  # the user wrote it in groups; looked for last, as it is the dearest look
     judge.suspects[atom.phrase] = Lead(atom, tuple(dirty))
