@@ -21,7 +21,7 @@ REDACTED = frozenset(
 )
 
 
-# What the OTLP decoder leaves in place of a value beyond its bounds; as a key, it stands for the pairs that were left out.
+# What the OTLP decoder leaves in place of a value beyond its bounds; as a key it stands for the pairs left out.
 CUT = "[truncated by luckrate-otel]"
 
 

@@ -174,7 +174,8 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
     ok: bool | None
     error: str | None = None
     if answer is not None:
-        ok = answer.ok is not False
+        # Only the text can tell here; LangGraph's ToolNode and most hand-written loops begin a failure like this.
+        ok = answer.ok if answer.ok is not None else not (answer.result or "").startswith("Error:")
         error = None if ok else (answer.result or "error")[:500]
     elif span is not None:
         ok = span.head.status is not Status.ERROR
