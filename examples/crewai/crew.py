@@ -24,11 +24,11 @@ trace.set_tracer_provider(provider)
 CrewAIInstrumentor().instrument()
 OpenAIInstrumentor().instrument()
 
-from crewai import LLM, Agent, Crew, Task  # noqa: E402 - after the instrumentation, which patches what this imports
-from crewai.tools import tool  # noqa: E402
+from crewai import LLM, Agent, Crew, Task
+from crewai.tools import tool
 
 sys.path.append(str(Path(__file__).parents[1]))
-import shop  # noqa: E402
+import shop
 
 
 def model(script: str) -> LLM:

@@ -19,11 +19,11 @@ provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 trace.set_tracer_provider(provider)
 LangChainInstrumentor().instrument()
 
-from langchain.agents import create_agent  # noqa: E402 - after the instrumentation, which patches what this imports
-from langchain_openai import ChatOpenAI  # noqa: E402
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
 
 sys.path.append(str(Path(__file__).parents[1]))
-from shop import CLAIM, SUMMARY, TOOLS  # noqa: E402
+from shop import CLAIM, SUMMARY, TOOLS
 
 for script in sys.argv[1:]:
     model = ChatOpenAI(model="scripted", base_url=f"{os.environ['OPENAI_ROOT']}/{script}/v1", api_key="none")

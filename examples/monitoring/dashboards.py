@@ -287,6 +287,14 @@ def luck() -> dashboard.Dashboard:
         )
         .with_panel(
             bars(
+                "Runs not graded",
+                "In no denominator: why no verdict was possible.",
+                by("luckrate_reason", metric="luckrate_not_graded_total"),
+                "{{luckrate_reason}}",
+            )
+        )
+        .with_panel(
+            bars(
                 "Who said the answer was right",
                 "status is the weakest source; none means that nobody did.",
                 by("luckrate_output_source", metric="luckrate_runs_total"),
