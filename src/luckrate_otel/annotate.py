@@ -96,7 +96,16 @@ class _Places:
         self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
         self._steps = trajectory.steps
         self._start_ns = trajectory.start_ns
-        self.root = run.root.span_id if run.root and run.root.span_id in self._held else None
+        self.root = self._root(run)
+
+    def _root(self, run: ClosedRun) -> str | None:
+        """The run's root; where that has left already (a model call, in a run without agent) its first held span."""
+        if run.root and run.root.span_id in self._held:
+            return run.root.span_id
+        first = min(
+            (f.head for f in self._held.values()), key=lambda h: (h.start_ns, -h.end_ns, h.span_id), default=None
+        )
+        return first.span_id if first else None
 
     def of(self, violation: Violation) -> str | None:
         if violation.step is None:

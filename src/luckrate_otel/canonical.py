@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from luckrate_otel.telemetry import Value
 
-
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # json.dumps would make one for every call
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # benchmarks is not installed
+
+from benchmarks.provenance.measures import Share  # noqa: E402
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -18,6 +21,19 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [
+        (0, 0, "—"),
+        (0, 10, "  0.0%  0/10  [0.0%, 27.8%]"),
+        (5, 10, " 50.0%  5/10  [23.7%, 76.3%]"),
+        (10, 10, "100.0%  10/10  [72.2%, 100.0%]"),
+    ],
+)
+def test_shares_carry_a_wilson_interval(part: int, whole: int, shown: str) -> None:
+    assert str(Share(part, whole)) == shown
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
@@ -39,6 +40,7 @@ class Execution:
         return self.fact.head.end_ns
 
 
+@lru_cache(maxsize=4096)
 def canonical(tool: str) -> str:
     """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
     `delegate_work_to_coworker`.
