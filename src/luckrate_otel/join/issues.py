@@ -228,6 +228,7 @@ def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issu
 # ---- answers -----------------------------------------------------------------------------------
 
 Answers = Mapping[Key, list[Response | None]]
+Shown = tuple[ModelCall, Answers, Mapping[str, Response]]  # what the input of a model call shows: in pairs, and by id
 
 
 def _calls_and_answers(messages: Iterable[Message]) -> list[Call | Response]:
@@ -273,14 +274,13 @@ def _nth(answers: Answers, key: Key, n: int) -> Response | None:
 def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[Issue, ...]:
     """Give each call the first answer that a later input shows, of its own conversation if it has one."""
     first: dict[Scope, Answers] = {}
-    pairs = []
+    pairs: list[Shown] = []  # of the models whose input shows an answer at all
     for model in models:
         told = _calls_and_answers(model.fact.inputs)
         answers = _pairs(told)
         first.setdefault(model.scope, answers)
         if told:
             pairs.append((model, answers, _loose(told)))
-    starts = [model.start_ns for model, _, _ in pairs]
     ends = {model.scope: model for model in models}  # the last call of each conversation
     heard = {model.scope for model in models if model.fact.inputs}
     seen: Counter[tuple[Scope, Key]] = Counter()
@@ -294,23 +294,27 @@ def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[
         if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
-        after = bisect_left(starts, issue.start_ns)
-        later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
-        answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
-        if answer is None:
-            others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
-            answer = _first_answer(others, issue, key, 0)
-        if answer is None and issue.end_ns <= issue.start_ns:
-            answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
+        answer = _answer(issue, key, n, pairs) if pairs else None
         own = ends.get(issue.scope)
         last = own is None or own.start_ns < issue.start_ns or issue.source.head.span_id in own.ids
         done.append(replace(issue, answer=answer, last=last, shown=not last and issue.scope in heard))
     return tuple(done)
 
 
-def _first_answer(
-    pairs: Iterable[tuple[ModelCall, Answers, Mapping[str, Response]]], issue: Issue, key: Key, n: int
-) -> Response | None:
+def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> Response | None:
+    """The n-th answer to such a call in the first later input of its conversation that has it, else in any other."""
+    after = bisect_left(pairs, issue.start_ns, key=lambda shown: shown[0].start_ns)
+    later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
+    answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
+    if answer is None:
+        others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
+        answer = _first_answer(others, issue, key, 0)
+    if answer is None and issue.end_ns <= issue.start_ns:
+        answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
+    return answer
+
+
+def _first_answer(pairs: Iterable[Shown], issue: Issue, key: Key, n: int) -> Response | None:
     for _, answers, loose in pairs:
         found = _nth(answers, key, n)
         if found is None and issue.call.call_id and key not in answers:
