@@ -112,6 +112,11 @@ class Spec:
         return self.get(ORDER)
 
     @property
+    def writes_order(self) -> bool:
+        """Whether it says `order` itself; else each rule has its own."""
+        return ORDER.name in self.values
+
+    @property
     def k(self) -> int:
         """How many runs of one case form a batch."""
         return self.get(BATCH) or DEFAULT_K

@@ -26,20 +26,19 @@ def blocks(language: str, text: str = TEXT) -> list[str]:
 def test_the_python_examples_run_in_order() -> None:
     names: dict[str, Any] = {}
     for block in blocks("python"):
-        exec(block, names)
-    assert len(blocks("python")) == 16
+        exec(compile(block, block, "exec"), names)
+    assert len(blocks("python")) == 9 + len(RULES)
 
 
 def test_the_yaml_example_loads() -> None:
     (block,) = blocks("yaml")
     spec = Spec.from_mapping(YAML(typ="safe").load(block))
-    assert {rule.id for rule in spec.rules} == set(RULES)
+    assert {rule.id for rule in RULES.values() if spec.writes(rule) or rule.default_on} == set(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_has_a_section_with_an_example_that_breaks_it(rule: str) -> None:
-    (example,) = blocks("python", SECTIONS[rule])
-    assert "for v in verdict.violations] == [" in example
+    assert any("for v in verdict.violations] == [" in example for example in blocks("python", SECTIONS[rule]))
 
 
 def test_the_table_of_rules_is_the_table_in_the_code() -> None:

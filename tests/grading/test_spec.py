@@ -51,8 +51,8 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         (
             {"tools": TOOLS, "before": [["lookup_order", "isue_refund"], ["x"], "ab", ("check_policy", "pay")]},
             [
-                "before[1]: expected a pair of tool names, [a, b]",
-                "before[2]: expected a pair of tool names, [a, b]",
+                "before[1]: expected a pair of calls, [a, b], or a mapping with first and then",
+                "before[2]: expected a pair of calls, [a, b], or a mapping with first and then",
                 "before[0][1]: 'isue_refund' is not one of the spec's tools; did you mean 'issue_refund'?",
                 "before[3][1]: 'pay' is not one of the spec's tools",
             ],
