@@ -264,7 +264,10 @@ def test_what_is_not_known_is_never_guessed(
         args = dict(zip(hidden, chosen, strict=True))
         whole = tuple(replace(s, args=args.get(i, s.args or {"id": 1, "amount": 1})) for i, s in enumerate(steps))
         known = evaluated(rule, clause, whole, order, CloseReason.ROOT)
-        assert {v.step for v in outcome.violations} <= {v.step for v in known.violations}
+        if rule == "before":  # a call that may be an earlier b would only move the violation to it
+            assert known.violations or not outcome.violations
+        else:
+            assert {v.step for v in outcome.violations} <= {v.step for v in known.violations}
         assert outcome.violations or outcome.gap is not None or not known.violations
 
 

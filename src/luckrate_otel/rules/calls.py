@@ -40,7 +40,7 @@ class Calls:
 def parse_calls(value: Value, place: Place) -> Calls:
     """`issue_refund`, `[lookup_order, find_order]` or `{tool: issue_refund, where: {amount: {gt: 100}}}`."""
     if not isinstance(value, Mapping):
-        return Calls(_tools(value, place))
+        return Calls(tool_list(value, place))
     read = dict(entries(value, place, "a tool, tools, or a mapping with tool and where"))
     for key in read:
         if key not in ("tool", "where"):
@@ -48,12 +48,13 @@ def parse_calls(value: Value, place: Place) -> Calls:
     if "tool" not in read:
         place.problem("tool is missing")
     return Calls(
-        _tools(read["tool"], place.at("tool")) if "tool" in read else (),
+        tool_list(read["tool"], place.at("tool")) if "tool" in read else (),
         parse_where(read["where"], place.at("where")) if "where" in read else (),
     )
 
 
-def _tools(value: Value, place: Place) -> tuple[str, ...]:
+def tool_list(value: Value, place: Place) -> tuple[str, ...]:
+    """A tool, or a list of at least one."""
     if isinstance(value, list | tuple):
         if not value:
             place.problem("names no tool")
