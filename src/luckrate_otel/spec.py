@@ -15,6 +15,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.output import Output, parse_output
 from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
+from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES
 from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
 from luckrate_otel.rules.rule import Rule
@@ -134,6 +135,10 @@ class Spec:
     @property
     def engine(self) -> Engine:
         return ENGINES[self.provenance]
+
+    def trace(self, trajectory: Trajectory) -> tuple[Leaf, ...]:
+        """Where every argument leaf of a run comes from. ValueError: the run is too large."""
+        return trace(trajectory)
 
     @property
     def policy(self) -> Policy:

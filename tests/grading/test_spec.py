@@ -244,7 +244,8 @@ def test_the_size_of_a_batch(written: Mapping[str, Any], k: int) -> None:
 
 
 def test_every_key_belongs_to_one_owner() -> None:
-    assert len(KEYS) == 7 + sum(len(rule.keys) for rule in RULES.values())
+    shared = 1  # `args`, which two rules read: what arguments look like, and where they come from
+    assert len(KEYS) == 7 + sum(len(rule.keys) for rule in RULES.values()) - shared
 
 
 # ---- which spec grades a run -----------------------------------------------------------------------

@@ -28,14 +28,21 @@ class Unreadable(ValueError):
 
 def parse_path(value: str, place: Place) -> Path:
     """`a.b[0]`, with or without a leading `$`."""
+    parts = parts_of(value)
+    if parts is None:
+        place.problem(f"not a path like order.lines[0].price: {value!r}")
+    return parts or ()
+
+
+def parts_of(value: str) -> Path | None:
+    """The parts of a written path, None if it is none."""
     rest = value.removeprefix("$").removeprefix(".")
     parts: list[str | int] = []
     at = 0
     while at < len(rest):
         match = _PART.match(rest, at)
         if match is None or (at == 0 and match[0].startswith(".")):
-            place.problem(f"not a path like order.lines[0].price: {value!r}")
-            return ()
+            return None
         parts.append(match[1] if match[1] is not None else EVERY if match[2] == "*" else int(match[2]))
         at = match.end()
     return tuple(parts)
