@@ -4,7 +4,7 @@ Requests of 512 spans of about 300 bytes and 2 KiB; with captures, also the deco
 least of five runs, as other work on the machine only ever adds.
 """
 
-# ruff: noqa: INP001, T201  # a script, whose output is what it prints
+# a script, whose output is what it prints
 from __future__ import annotations
 
 import json

@@ -19,10 +19,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Self
 
 import grpc
 import grpc.aio
-from subject import ROLES, TRACES
+from subject import TRACES
 from traffic import RUN_SPANS, requests
 
 from luckrate_otel.otlp.shallow import shallow
@@ -52,7 +53,7 @@ class Peer:
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,7 +126,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="measurements of which the median is shown")
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, {platform.machine()}, {_cpu()}\n")
-    print("| traffic | bytes/span | spans/request | bare µs/span | luckrate-otel µs/span | ratio | spans per CPU-second |")
+    print(
+        "| traffic | bytes/span | spans/request | bare µs/span | luckrate-otel µs/span | ratio | spans per CPU-second |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|")
     seed = 100
     for kind in KINDS:

@@ -8,10 +8,8 @@ import json
 import os
 import resource
 import sys
-import tempfile
 import time
 import tracemalloc
-from pathlib import Path
 
 import grpc
 import grpc.aio
@@ -21,7 +19,7 @@ from luckrate_otel.config import parse
 from luckrate_otel.otlp.split import count
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
-from luckrate_otel.specfile import load_specs
+from luckrate_otel.spec import Spec
 
 TRACES = ROUTES[Signal.TRACES]
 
@@ -66,10 +64,6 @@ async def sink(_next_hop: str) -> str:
 
 
 async def processor(next_hop: str, clocks: str = "settle: 1s") -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        spec = Path(folder, "bench.yaml")
-        spec.write_text(SPEC)
-        specs = load_specs([spec])
     config = parse(
         f"""
         receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: none}}}}
@@ -81,7 +75,7 @@ async def processor(next_hop: str, clocks: str = "settle: 1s") -> str:
         "bench.yaml",
         {},
     )
-    server = Server(config, specs)
+    server = Server(config, [Spec.from_mapping(SPEC)])
     await server.start()
     keep.append(server)
     return server.addresses["grpc"].rpartition(":")[2]

@@ -16,19 +16,19 @@ _TOOLS = ("lookup_order", "check_policy", "fetch_page", "escalate_to_human")
 _SECOND = 10**9
 
 # Ten rules: what a real spec of an order desk would ask of every run.
-SPEC = """\
-name: bench
-tools: [lookup_order, check_policy, fetch_page, escalate_to_human, issue_refund, send_email]
-required: [lookup_order]
-forbidden: [issue_refund]
-before: [[lookup_order, check_policy], [check_policy, escalate_to_human]]
-max_steps: 20
-no_repeat: true
-ground: true
-untrusted: [fetch_page]
-privileged: [issue_refund, send_email]
-secrets: true
-"""
+SPEC = {
+    "name": "bench",
+    "tools": ["lookup_order", "check_policy", "fetch_page", "escalate_to_human", "issue_refund", "send_email"],
+    "required": ["lookup_order"],
+    "forbidden": ["issue_refund"],
+    "before": [["lookup_order", "check_policy"], ["check_policy", "escalate_to_human"]],
+    "max_steps": 20,
+    "no_repeat": True,
+    "ground": True,
+    "untrusted": ["fetch_page"],
+    "privileged": ["issue_refund", "send_email"],
+    "secrets": True,
+}
 
 
 class Ids:

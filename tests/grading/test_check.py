@@ -97,7 +97,7 @@ def test_rules_on_by_default_leave_the_path_ok_and_rules_written_do_not() -> Non
 
 
 def test_a_warning_makes_the_path_bad() -> None:
-    verdict = check([Step("pay", {"to": "W77"})], {}, "hi", output_ok=True)
+    verdict = check([Step("pay", {"to": "W7712"})], {}, "hi", output_ok=True)
     assert (verdict.verdict, [v.severity for v in verdict.violations]) == ("lucky", ["warn"])
 
 

@@ -210,6 +210,13 @@ class Clocks:
         "Longer than a slow tool, short enough to be seen the same day.",
         default="15m",
     )
+    late_window: float = option(
+        DURATION,
+        1800.0,
+        "A run is judged again when something of it comes this long after its verdict.",
+        "Longer than `verdict_after`: a span whose parents never came is only then given to its run.",
+        default="30m",
+    )
     agents: Mapping[str, AgentClocks] = named(AgentClocks)
 
 
@@ -221,6 +228,20 @@ class Limits:
         "Memory of open runs; above it the heaviest and oldest are judged early, never dropped.",
         "Thousands of open runs with captured content.",
         default="512MiB",
+    )
+    late_bytes: int = option(
+        SIZE,
+        64 * MIB,
+        "Memory of judged runs within `clocks.late_window`; above it the oldest are no longer judged again.",
+        "Thousands of runs; what comes late is forwarded all the same.",
+        default="64MiB",
+    )
+    link_bytes: int = option(
+        SIZE,
+        64 * MIB,
+        "Memory of parent links of other spans in open traces; above it those of the oldest trace are forgotten.",
+        "About 200,000 spans.",
+        default="64MiB",
     )
     conversation_bytes: int = option(
         SIZE,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
+import grpc
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcMetricExporter
+from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpMetricExporter
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
-from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.metrics.export import MetricExporter, MetricReader, PeriodicExportingMetricReader
 from prometheus_client import CollectorRegistry
 
 from luckrate_otel import assemble
-from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, ServerTls
+from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, Limits, ServerTls
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
 from luckrate_otel.service.exporter import Transport
@@ -21,7 +22,7 @@ from luckrate_otel.service.exporter_http import HttpTransport
 from luckrate_otel.service.queue import Queue
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
-from luckrate_otel.service.tls import Tls
+from luckrate_otel.service.tls import Tls, channel_credentials
 
 _NS = 10**9
 
@@ -45,13 +46,12 @@ def senders(config: Config) -> tuple[Sender, ...]:
 
 
 def _transport(destination: Destination) -> Transport:
-    make: Callable[..., Transport] = GrpcTransport if destination.protocol == "grpc" else HttpTransport
-    return make(
-        destination.endpoint,
-        headers={name: str(secret.reveal()) for name, secret in destination.headers.items()},
-        gzip=destination.compression == "gzip",
-        tls=client_tls(destination.tls),
-        timeout=destination.timeout,
+    headers = {name: secret.reveal() for name, secret in destination.headers.items()}
+    gzip, tls, timeout = destination.compression == "gzip", client_tls(destination.tls), destination.timeout
+    if destination.protocol == "grpc":
+        return GrpcTransport(destination.endpoint, headers=headers, gzip=gzip, tls=tls, timeout=timeout)
+    return HttpTransport(
+        destination.endpoint, headers=headers, gzip=gzip, tls=tls, timeout=timeout, exact=destination.exact
     )
 
 
@@ -103,7 +103,11 @@ def clocks(config: Clocks) -> assemble.Clocks:
         )
         for name, own in config.agents.items()
     }
-    return assemble.Clocks(default, agents)
+    return assemble.Clocks(default, agents, _ns(config.late_window))
+
+
+def limits(config: Limits) -> assemble.Limits:
+    return assemble.Limits(config.held_bytes, config.late_bytes, config.link_bytes)
 
 
 def _ns(seconds: float) -> int:
@@ -117,13 +121,30 @@ def readers(config: Config, registry: CollectorRegistry) -> list[MetricReader]:
         found.append(PrometheusMetricReader(registry=registry))
     if config.metrics.otlp != "none":
         destination = config.destinations[config.metrics.otlp]
-        headers = {name.lower(): secret.reveal() for name, secret in destination.headers.items()}
-        exporter = (
-            GrpcMetricExporter(
-                destination.endpoint, insecure=destination.endpoint.startswith("http:"), headers=tuple(headers.items())
-            )
-            if destination.protocol == "grpc"
-            else HttpMetricExporter(destination.url("metrics"), headers=headers)
-        )
+        exporter = _metric_exporter(destination)
         found.append(PeriodicExportingMetricReader(exporter, export_interval_millis=config.metrics.interval * 1000))
     return found
+
+
+def _metric_exporter(destination: Destination) -> MetricExporter:
+    headers = {name.lower(): secret.reveal() for name, secret in destination.headers.items()}
+    tls, gzip = destination.tls, destination.compression == "gzip"
+    if destination.protocol == "grpc":
+        secure = destination.endpoint.startswith("https:")
+        return GrpcMetricExporter(
+            destination.endpoint,
+            insecure=not secure,
+            credentials=channel_credentials(client_tls(tls)) if secure else None,
+            headers=tuple(headers.items()),
+            timeout=destination.timeout,
+            compression=grpc.Compression.Gzip if gzip else grpc.Compression.NoCompression,
+        )
+    return HttpMetricExporter(
+        destination.url("metrics"),
+        certificate_file=_text(tls.ca),
+        client_certificate_file=_text(tls.cert),
+        client_key_file=_text(tls.key),
+        headers=headers,
+        timeout=destination.timeout,
+        compression=Compression.Gzip if gzip else Compression.NoCompression,
+    )

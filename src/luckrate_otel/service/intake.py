@@ -18,7 +18,7 @@ from luckrate_otel.service.events import event_request
 from luckrate_otel.service.judge import Judge, Sendings
 from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.meter import Meter
-from luckrate_otel.service.reading import Reading, read_logs, read_traces
+from luckrate_otel.service.reading import Reader, Reading
 from luckrate_otel.service.signals import Signal
 
 Clock = Callable[[], int]
@@ -45,6 +45,7 @@ class Intake:
 
     def __init__(
         self,
+        reader: Reader,
         outlets: Sequence[Outlet],
         assembler: Assembler,
         judge: Judge,
@@ -55,6 +56,7 @@ class Intake:
         wall: Clock,
         tap: bool = False,
     ) -> None:
+        self._reader = reader
         self._outlets = tuple(outlets)
         self._assembler = assembler
         self._judge = judge
@@ -68,9 +70,9 @@ class Intake:
         """Take one request whole, or raise Rejected, TooLarge or Busy having taken nothing of it."""
         match signal:
             case Signal.TRACES:
-                reading = read_traces(body, self._assembler.open_traces)
+                reading = self._reader.traces(body, self._assembler.open_traces)
             case Signal.LOGS:
-                reading = read_logs(body)
+                reading = self._reader.logs(body)
             case _:
                 reading = Reading(1, body, 1)
         self._acknowledge(signal, reading)
