@@ -203,9 +203,8 @@ def test_ordinary_traffic_passes_untouched(site: Site) -> None:
     site.collector("sidecar/collector.yaml")
     site.processor("sidecar/luckrate.yaml")
     command = [program("telemetrygen"), "traces", "--otlp-insecure", f"--otlp-endpoint={site.env['OTLP_GRPC']}"]
-    subprocess.run(
-        [*command, "--rate=0", "--traces=200", "--child-spans=2"], check=True, capture_output=True, timeout=60
-    )
+    many = ["--rate=0", "--traces=200", "--child-spans=2"]
+    subprocess.run([*command, *many], check=True, capture_output=True, timeout=60)
     assert site.sink.wait_for(lambda spans, _: len(spans) >= 600, SECONDS)
     ids = Counter((span.head.trace_id, span.head.span_id) for span in site.sink.spans)
     assert (len(ids), set(ids.values())) == (600, {1})
