@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
 from luckrate_otel.adapters.crewai import CREW_ID
+from luckrate_otel.conversation import Conversations, service_of
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.model import Trajectory
+from luckrate_otel.model import History, Trajectory, Verdict
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
 from luckrate_otel.payloads import merge_with_spans, recognise, same_run
+from luckrate_otel.pipeline import judge
 from luckrate_otel.runs import RunGroup, partition
+from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import LogRecord, Span
 from luckrate_otel.unrecognised import describe
 
@@ -68,6 +71,21 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
         else:
             runs[at] = merge_with_spans(runs[at], payload)
     return tuple(sorted(runs, key=lambda t: (t.start_ns, t.run_id)))
+
+
+def grade(runs: Iterable[Trajectory], specs: Sequence[Spec]) -> tuple[tuple[Trajectory, Verdict], ...]:
+    """Judge runs by their start, so that each knows the earlier turns of its conversation, as the processor does."""
+    conversations = Conversations()
+
+    def recall(run: Trajectory) -> History:
+        return conversations.history(service_of(run), run.conversation_id, before_ns=run.start_ns)
+
+    graded: list[tuple[Trajectory, Verdict]] = []
+    for run in sorted(runs, key=lambda run: (run.start_ns, run.run_id)):
+        whole, verdict = judge(run, specs, recall)
+        conversations.remember(whole, run.start_ns)
+        graded.append((whole, verdict))
+    return tuple(graded)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:

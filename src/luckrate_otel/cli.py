@@ -18,8 +18,9 @@ if TYPE_CHECKING:  # each command loads only what it needs: --help and health ar
     from luckrate_otel.batch import Batch
     from luckrate_otel.config import Config
     from luckrate_otel.model import Trajectory, Verdict
+    from luckrate_otel.report.graded import GateOptions
     from luckrate_otel.report.text import Style
-    from luckrate_otel.spec import Spec
+    from luckrate_otel.specfile import SpecFile
 
 # Exit status, a public contract: the gate passed; the gate failed; bad usage or no usable input.
 PASSED, FAILED, UNUSABLE = 0, 1, 2
@@ -141,30 +142,40 @@ def _steps(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.gate import gate
-    from luckrate_otel.luck import luck_rate
-    from luckrate_otel.report.text import gate_text, luck_text, run_text
-    from luckrate_otel.report.verdicts import report_json
-    from luckrate_otel.specfile import load_specs
+    from luckrate_otel.batch import grade
+    from luckrate_otel.specfile import load_spec_files
 
-    specs = load_specs(arguments.spec)
+    files = load_spec_files(arguments.spec)
+    options = _gate_options(arguments)
     batch = _read(arguments.files, allow_empty=arguments.allow_empty)
-    graded = [(trajectory, _judge(trajectory, specs)) for trajectory in batch.trajectories]
-    verdicts = [verdict for _, verdict in graded]
-    luck = luck_rate(verdicts)
-    decision = gate(
-        verdicts,
+    return _report(grade(batch.trajectories, [file.spec for file in files]), files, options, arguments)
+
+
+def _gate_options(arguments: argparse.Namespace) -> GateOptions:
+    from luckrate_otel.report.graded import GateOptions
+
+    return GateOptions(
         allow_empty=arguments.allow_empty,
         allow_unjudged=arguments.allow_unjudged,
         max_luck_rate=arguments.max_luck_rate,
     )
-    if arguments.format == "json":
-        print(json.dumps(report_json(graded, luck, decision, values=arguments.show_values), ensure_ascii=False))
-    else:
-        style = _style(values=arguments.show_values)
-        blocks = [run_text(trajectory, verdict, style) for trajectory, verdict in graded]
-        print("\n\n".join([*blocks, luck_text(luck, style), gate_text(decision, style)]))
-    return FAILED if decision.failed else PASSED
+
+
+def _report(
+    graded: Sequence[tuple[Trajectory, Verdict]],
+    files: Sequence[SpecFile],
+    options: GateOptions,
+    arguments: argparse.Namespace,
+    reasons: Sequence[str] = (),
+) -> int:
+    """Print the report and turn the gate into the exit status. reasons: why it fails besides the verdicts."""
+    from luckrate_otel.report.formats import FORMATS
+    from luckrate_otel.report.graded import make_report
+    from luckrate_otel.report.places import places
+
+    report = make_report(graded, options, places(files), reasons)
+    print(FORMATS[arguments.format](report, _style(values=arguments.show_values)))
+    return FAILED if report.gate.failed else PASSED
 
 
 def _spec_check(arguments: argparse.Namespace) -> int:
@@ -222,14 +233,6 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
         what = batch.unrecognised.splitlines() or ["nothing in it tells of an agent"]
         raise InputError("\n".join(f"{', '.join(files)}: no agent run found: {line}" for line in what))
     return batch
-
-
-def _judge(trajectory: Trajectory, specs: Sequence[Spec]) -> Verdict:
-    from luckrate_otel.check import check, not_graded
-    from luckrate_otel.spec import select
-
-    spec = select(specs, trajectory)
-    return check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
 
 
 MAX_PROBLEMS = 20
@@ -299,24 +302,7 @@ def _parser() -> _Parser:
         commands, "check", "grade the runs in a file; the gate is the exit status", _check, _CHECK_EXAMPLES
     )
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
-    check.add_argument(
-        "--spec",
-        action="append",
-        type=Path,
-        required=True,
-        metavar="F",
-        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
-    )
-    check.add_argument("--format", choices=("text", "json"), default="text")
-    check.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
-    check.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
-    check.add_argument("--allow-unjudged", action="store_true", help="a hard rule never evaluated is no reason to fail")
-    check.add_argument(
-        "--max-luck-rate",
-        type=_share,
-        metavar="SHARE",
-        help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
-    )
+    _add_grading(check)
 
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
     spec_check = _command(spec, "check", "read spec files and tell every problem", _spec_check)
@@ -357,6 +343,32 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="F", help="YAML file; see docs/configuration.md")
     parser.add_argument(
         "--spec", action="append", type=Path, metavar="F", help="spec file, instead of the configured ones; repeatable"
+    )
+
+
+def _add_grading(parser: _Parser) -> None:
+    """What `check` and `exec` have in common: how runs are graded, reported and gated."""
+    from luckrate_otel.report.formats import FORMATS
+
+    parser.add_argument(
+        "--spec",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="F",
+        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
+    )
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
+    parser.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
+    parser.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
+    parser.add_argument(
+        "--allow-unjudged", action="store_true", help="a hard rule never evaluated is no reason to fail"
+    )
+    parser.add_argument(
+        "--max-luck-rate",
+        type=_share,
+        metavar="SHARE",
+        help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
     )
 
 

@@ -34,10 +34,22 @@ def grade(run: ClosedRun, specs: Sequence[Spec], recall: Recall | None = None) -
 
     recall: what earlier traces of the run's conversation hold.
     """
-    trajectory = _with_history(join(run), recall)  # span shapes become steps; unknown shapes stay visible
-    spec = select(specs, trajectory)  # the first whose match fits
-    verdict = check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
+    trajectory, verdict = judge(join(run), specs, recall)  # span shapes become steps; unknown shapes stay visible
     return Graded(trajectory, verdict, annotate(run, trajectory, verdict))  # what to write, and on which span
+
+
+def judge(
+    trajectory: Trajectory, specs: Sequence[Spec], recall: Recall | None = None, *, output_ok: bool | None = None
+) -> tuple[Trajectory, Verdict]:
+    """Grade one trajectory, wherever it came from; it is given back with its conversation's history.
+
+    output_ok: whether the output was right, where the caller has checked it.
+    """
+    trajectory = _with_history(trajectory, recall)
+    spec = select(specs, trajectory)  # the first whose match fits
+    if spec is None:
+        return trajectory, not_graded(trajectory, "no_spec", output_ok=output_ok)
+    return trajectory, check(trajectory, spec, output_ok=output_ok)
 
 
 def grade_early(facts: Sequence[Facts], specs: Sequence[Spec]) -> Mapping[str, SpanNote]:
