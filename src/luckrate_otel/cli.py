@@ -49,6 +49,15 @@ examples:
   kubectl logs collector | luckrate-otel check - --spec refunds.yaml --max-luck-rate 0.05
 """
 
+_COMPARE_EXAMPLES = """\
+exit status: 0 nothing got worse, 1 a case regressed or the Luck Rate surely rose, 2 bad usage or no report.
+
+examples:
+  luckrate-otel check main.jsonl --spec refunds.yaml --format json > a.json
+  luckrate-otel check branch.jsonl --spec refunds.yaml --format json > b.json
+  luckrate-otel compare a.json b.json
+"""
+
 _SERVE_EXAMPLES = """\
 Without --config everything has its default, and spans go where OTEL_EXPORTER_OTLP_ENDPOINT says.
 
@@ -153,8 +162,10 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _gate_options(arguments: argparse.Namespace) -> GateOptions:
     from luckrate_otel.report.graded import GateOptions
+    from luckrate_otel.report.past import read_past
 
     return GateOptions(
+        known=read_past(arguments.baseline).known if arguments.baseline else frozenset(),
         allow_empty=arguments.allow_empty,
         allow_unjudged=arguments.allow_unjudged,
         max_luck_rate=arguments.max_luck_rate,
@@ -176,6 +187,19 @@ def _report(
     report = make_report(graded, options, places(files), reasons)
     print(FORMATS[arguments.format](report, _style(values=arguments.show_values)))
     return FAILED if report.gate.failed else PASSED
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.compare import compare
+    from luckrate_otel.report.comparison import comparison_json, comparison_text
+    from luckrate_otel.report.past import read_past
+
+    found = compare(read_past(arguments.a), read_past(arguments.b))
+    if arguments.format == "json":
+        print(json.dumps(comparison_json(found), ensure_ascii=False))
+    else:
+        print(comparison_text(found, _style()))
+    return FAILED if found.regressed else PASSED
 
 
 def _spec_check(arguments: argparse.Namespace) -> int:
@@ -304,6 +328,11 @@ def _parser() -> _Parser:
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     _add_grading(check)
 
+    compare = _command(commands, "compare", "say what changed between two JSON reports", _compare, _COMPARE_EXAMPLES)
+    compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
+    compare.add_argument("b", type=Path, metavar="B", help="the same, after")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
+
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
     spec_check = _command(spec, "check", "read spec files and tell every problem", _spec_check)
     spec_check.add_argument("files", nargs="+", type=Path, metavar="FILE")
@@ -359,6 +388,9 @@ def _add_grading(parser: _Parser) -> None:
         help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
     )
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="JSON report of before; findings that it has do not fail the gate"
+    )
     parser.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
     parser.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
     parser.add_argument(
