@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # each command loads only what it needs: --help and health ar
     from luckrate_otel.batch import Batch
     from luckrate_otel.config import Config
     from luckrate_otel.model import Trajectory, Verdict
-    from luckrate_otel.report.graded import GateOptions
-    from luckrate_otel.report.text import Style
+    from luckrate_otel.reports.graded import GateOptions
+    from luckrate_otel.reports.text import Style
     from luckrate_otel.specfile import SpecFile
 
 # Exit status, a public contract: the gate passed; the gate failed; bad usage or no usable input.
@@ -50,7 +50,7 @@ examples:
 """
 
 _COMPARE_EXAMPLES = """\
-exit status: 0 nothing got worse, 1 a case regressed or the Luck Rate surely rose, 2 bad usage or no report.
+exit status: 0 nothing got worse, 1 something did (a case, or surely the Luck Rate), 2 no report.
 
 examples:
   luckrate-otel check main.jsonl --spec refunds.yaml --format json > a.json
@@ -138,8 +138,8 @@ def _demo(_: argparse.Namespace) -> int:
 
 
 def _steps(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.report.text import steps_text
-    from luckrate_otel.report.trajectory import to_json
+    from luckrate_otel.reports.text import steps_text
+    from luckrate_otel.reports.trajectory import to_json
 
     batch = _read(arguments.files)
     if arguments.format == "json":
@@ -161,8 +161,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _gate_options(arguments: argparse.Namespace) -> GateOptions:
-    from luckrate_otel.report.graded import GateOptions
-    from luckrate_otel.report.past import read_past
+    from luckrate_otel.reports.graded import GateOptions
+    from luckrate_otel.reports.past import read_past
 
     return GateOptions(
         known=read_past(arguments.baseline).known if arguments.baseline else frozenset(),
@@ -180,9 +180,9 @@ def _report(
     reasons: Sequence[str] = (),
 ) -> int:
     """Print the report and turn the gate into the exit status. reasons: why it fails besides the verdicts."""
-    from luckrate_otel.report.formats import FORMATS
-    from luckrate_otel.report.graded import make_report
-    from luckrate_otel.report.places import places
+    from luckrate_otel.reports.formats import FORMATS
+    from luckrate_otel.reports.graded import make_report
+    from luckrate_otel.reports.places import places
 
     report = make_report(graded, options, places(files), reasons)
     print(FORMATS[arguments.format](report, _style(values=arguments.show_values)))
@@ -191,8 +191,8 @@ def _report(
 
 def _compare(arguments: argparse.Namespace) -> int:
     from luckrate_otel.compare import compare
-    from luckrate_otel.report.comparison import comparison_json, comparison_text
-    from luckrate_otel.report.past import read_past
+    from luckrate_otel.reports.comparison import comparison_json, comparison_text
+    from luckrate_otel.reports.past import read_past
 
     found = compare(read_past(arguments.a), read_past(arguments.b))
     if arguments.format == "json":
@@ -270,7 +270,7 @@ def _complain(text: str) -> None:
 
 
 def _style(*, values: bool = False) -> Style:
-    from luckrate_otel.report.text import Style
+    from luckrate_otel.reports.text import Style
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(colour=colour, values=values)
@@ -377,7 +377,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 def _add_grading(parser: _Parser) -> None:
     """What `check` and `exec` have in common: how runs are graded, reported and gated."""
-    from luckrate_otel.report.formats import FORMATS
+    from luckrate_otel.reports.formats import FORMATS
 
     parser.add_argument(
         "--spec",

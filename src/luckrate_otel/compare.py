@@ -14,7 +14,7 @@ from math import sqrt
 
 from luckrate_otel.luck import Interval, wilson
 from luckrate_otel.model import Severity, VerdictLabel
-from luckrate_otel.report.past import Past, PastFinding, PastRun
+from luckrate_otel.reports.past import Past, PastFinding, PastRun
 
 # A difference that would take more runs than this to see is not worth looking for in a suite.
 MAX_RUNS = 100_000

@@ -19,7 +19,7 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.report.text import Style, gate_text, luck_text, run_text, safe, steps_text
+from luckrate_otel.reports.text import Style, gate_text, luck_text, run_text, safe, steps_text
 
 RUN = Trajectory(
     steps=(

@@ -11,7 +11,7 @@ from typing import Any
 from luckrate_otel.errors import InputError
 from luckrate_otel.gate import case_id
 from luckrate_otel.model import Severity, VerdictLabel
-from luckrate_otel.report.graded import Known
+from luckrate_otel.reports.graded import Known
 
 
 @dataclass(frozen=True, slots=True)

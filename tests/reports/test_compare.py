@@ -10,11 +10,11 @@ from luckrate_otel.cli import main
 from luckrate_otel.compare import CaseState, Change, Share, compare, difference, newcombe
 from luckrate_otel.errors import InputError
 from luckrate_otel.luck import luck_rate
-from luckrate_otel.report.comparison import comparison_json, comparison_text, difference_text
-from luckrate_otel.report.graded import case_label
-from luckrate_otel.report.past import Past, past, read_past
-from luckrate_otel.report.verdicts import report_json
-from tests.report.example import HARD, RUNS, report
+from luckrate_otel.reports.comparison import comparison_json, comparison_text, difference_text
+from luckrate_otel.reports.graded import case_label
+from luckrate_otel.reports.past import Past, past, read_past
+from luckrate_otel.reports.verdicts import report_json
+from tests.reports.example import HARD, RUNS, report
 
 
 def finding(name: str, severity: str = "hard") -> dict[str, Any]:

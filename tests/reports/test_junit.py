@@ -3,9 +3,9 @@
 from xml.etree import ElementTree as ET
 
 from luckrate_otel.model import VerdictLabel
-from luckrate_otel.report.graded import GateOptions, case_label, make_report
-from luckrate_otel.report.junit import junit
-from tests.report.example import HARD, HOSTILE, RUNS, SOFT, report, run, verdict
+from luckrate_otel.reports.graded import GateOptions, case_label, make_report
+from luckrate_otel.reports.junit import junit
+from tests.reports.example import HARD, HOSTILE, RUNS, SOFT, report, run, verdict
 
 
 def read(text: str) -> ET.Element:

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from luckrate_otel.model import Severity, Trajectory, Verdict, Violation
-from luckrate_otel.report.advice import mend, silence
-from luckrate_otel.report.graded import Place, Report, case_label
-from luckrate_otel.report.words import evidence, place, why
+from luckrate_otel.reports.advice import mend, silence
+from luckrate_otel.reports.graded import Place, Report, case_label
+from luckrate_otel.reports.words import evidence, place, why
 
 VERSION = "2.1.0"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from luckrate_otel.report.graded import Place
+from luckrate_otel.reports.graded import Place
 from luckrate_otel.specfile import SpecFile
 
 

@@ -17,7 +17,7 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.report.graded import GateOptions, Place, Report, make_report
+from luckrate_otel.reports.graded import GateOptions, Place, Report, make_report
 
 HOSTILE = "pay`|<b>@all</b>\x1b[31m\n#1"
 

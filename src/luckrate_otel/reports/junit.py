@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from luckrate_otel.model import Severity, Trajectory, Verdict, VerdictLabel, Violation
-from luckrate_otel.report.advice import mend, silence
-from luckrate_otel.report.graded import Report, case_label
-from luckrate_otel.report.words import evidence, place, why
+from luckrate_otel.reports.advice import mend, silence
+from luckrate_otel.reports.graded import Report, case_label
+from luckrate_otel.reports.words import evidence, place, why
 
 # Everything that XML 1.0 cannot hold, escaped or not.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

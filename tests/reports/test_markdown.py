@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from luckrate_otel.model import VerdictLabel
-from luckrate_otel.report.graded import GateOptions, case_label, make_report
-from luckrate_otel.report.markdown import MAX_CASES, MAX_FINDINGS, code, markdown
-from tests.report.example import HARD, RUNS, SOFT, report, run, verdict
+from luckrate_otel.reports.graded import GateOptions, case_label, make_report
+from luckrate_otel.reports.markdown import MAX_CASES, MAX_FINDINGS, code, markdown
+from tests.reports.example import HARD, RUNS, SOFT, report, run, verdict
 
 LABEL = case_label(*RUNS[0])
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
-from luckrate_otel.report.advice import mend, silence
-from luckrate_otel.report.graded import Report
-from luckrate_otel.report.words import RANK, evidence, place, why
+from luckrate_otel.reports.advice import mend, silence
+from luckrate_otel.reports.graded import Report
+from luckrate_otel.reports.words import RANK, evidence, place, why
 
 # Long enough for a sentence of a task, short enough for one line beside its label.
 SHOWN_CHARACTERS = 100
@@ -128,18 +128,23 @@ def _values(step: Step) -> str:
 def _findings(verdict: Verdict, gaps: Sequence[str], style: Style, known: Container[str]) -> Iterator[str]:
     width = max((len(place(violation)) for violation in verdict.violations), default=0)
     for violation in verdict.violations:
-        yield f"  {_violation(violation, style, width, known)}"
+        yield f"  {violation_line(violation, style, width, known)}"
     if gaps:
         yield style.paint(f"  ? not evaluated: {safe(', '.join(gaps), 240)}", "cyan")
     yield f"  {_verdict(verdict, style)}"
 
 
-def _violation(violation: Violation, style: Style, width: int, known: Container[str]) -> str:
+def violation_line(violation: Violation, style: Style = PLAIN, width: int = 0, known: Container[str] = ()) -> str:
+    """One finding. width: of the place, to align several. known: fingerprints that a baseline has."""
     mark = style.paint(f"✗ {violation.severity:<4}", _SEVERITY_COLOURS[violation.severity])
     leans = evidence(violation)
     told = f"{safe(why(violation), 240)}{f' [{safe(leans, 120)}]' if leans else ''}"
     old = style.paint(" (known)", "dim") if violation.fingerprint in known else ""
     return f"{mark} {f'{place(violation)}:':<{width + 1}} {told}{old}"
+
+
+def verdict_colour(label: VerdictLabel) -> str:
+    return _VERDICT_COLOURS[label]
 
 
 def _verdict(verdict: Verdict, style: Style) -> str:

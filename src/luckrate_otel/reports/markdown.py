@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Severity, Trajectory, Verdict, VerdictLabel, Violation
-from luckrate_otel.report.advice import mend, silence
-from luckrate_otel.report.graded import Report, case_label
-from luckrate_otel.report.text import percent, safe
-from luckrate_otel.report.words import RANK, evidence, place, why
+from luckrate_otel.reports.advice import mend, silence
+from luckrate_otel.reports.graded import Report, case_label
+from luckrate_otel.reports.text import percent, safe
+from luckrate_otel.reports.words import RANK, evidence, place, why
 
 # A comment on GitHub holds 65,536 characters; a row takes up to about 700.
 MAX_FINDINGS = 50

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from luckrate_otel.compare import CaseChange, CaseState, Change, Comparison, Difference, Share, ToolDrift
-from luckrate_otel.report.past import PastFinding
-from luckrate_otel.report.text import PLAIN, Style, percent, safe
+from luckrate_otel.reports.past import PastFinding
+from luckrate_otel.reports.text import PLAIN, Style, percent, safe
 
 _COLOURS = {CaseState.REGRESSED: "red", CaseState.IMPROVED: "green", CaseState.UNDECIDED: "cyan"}
 NO_CASE = "(runs without a case)"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from types import MappingProxyType
 
-from luckrate_otel.report.graded import Report
-from luckrate_otel.report.junit import junit
-from luckrate_otel.report.markdown import markdown
-from luckrate_otel.report.sarif import sarif
-from luckrate_otel.report.text import Style, report_text
-from luckrate_otel.report.verdicts import report_json
+from luckrate_otel.reports.graded import Report
+from luckrate_otel.reports.junit import junit
+from luckrate_otel.reports.markdown import markdown
+from luckrate_otel.reports.sarif import sarif
+from luckrate_otel.reports.text import Style, report_text
+from luckrate_otel.reports.verdicts import report_json
 
 Format = Callable[[Report, Style], str]
 

@@ -3,12 +3,12 @@
 import pytest
 
 from luckrate_otel.model import VerdictLabel
-from luckrate_otel.report.advice import GENERAL, mend
-from luckrate_otel.report.formats import FORMATS
-from luckrate_otel.report.graded import GateOptions, Place, case_key, make_report
-from luckrate_otel.report.text import PLAIN, Style
+from luckrate_otel.reports.advice import GENERAL, mend
+from luckrate_otel.reports.formats import FORMATS
+from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
+from luckrate_otel.reports.text import PLAIN, Style
 from luckrate_otel.rules import RULES
-from tests.report.example import HARD, RUNS, SOFT, report, run, verdict
+from tests.reports.example import HARD, RUNS, SOFT, report, run, verdict
 
 
 @pytest.mark.parametrize("name", FORMATS)

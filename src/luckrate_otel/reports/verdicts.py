@@ -8,8 +8,8 @@ from typing import Any
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import Trajectory, Verdict, Violation
-from luckrate_otel.report.graded import case_label
-from luckrate_otel.report.trajectory import to_json
+from luckrate_otel.reports.graded import case_label
+from luckrate_otel.reports.trajectory import to_json
 
 # Why a call failed may quote the data it failed on; this one is our own word.
 _OWN_ERRORS = frozenset({"no_return"})

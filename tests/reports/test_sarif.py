@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema
 
-from luckrate_otel.report.graded import GateOptions, case_label, make_report
-from luckrate_otel.report.sarif import sarif
-from tests.report.example import HARD, RUNS, report
+from luckrate_otel.reports.graded import GateOptions, case_label, make_report
+from luckrate_otel.reports.sarif import sarif
+from tests.reports.example import HARD, RUNS, report
 
 
 def only(required: str, **properties: Any) -> dict[str, Any]:
