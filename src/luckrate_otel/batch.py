@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
-from luckrate_otel.adapters.crewai import CREW_ID
-from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.join.conversation import in_conversation
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
 from luckrate_otel.payloads import merge_with_spans, recognise, same_run
@@ -70,22 +70,12 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
             runs.append(payload)
         else:
             runs[at] = merge_with_spans(runs[at], payload)
-    return tuple(sorted(runs, key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(runs)
 
 
 def grade(runs: Iterable[Trajectory], specs: Sequence[Spec]) -> tuple[tuple[Trajectory, Verdict], ...]:
-    """Judge runs by their start, so that each knows the earlier turns of its conversation, as the processor does."""
-    conversations = Conversations()
-
-    def recall(run: Trajectory) -> History:
-        return conversations.history(service_of(run), run.conversation_id, before_ns=run.start_ns)
-
-    graded: list[tuple[Trajectory, Verdict]] = []
-    for run in sorted(runs, key=lambda run: (run.start_ns, run.run_id)):
-        whole, verdict = judge(run, specs, recall)
-        conversations.remember(whole, run.start_ns)
-        graded.append((whole, verdict))
-    return tuple(graded)
+    """Judge runs, in their order."""
+    return tuple(judge(run, specs) for run in runs)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:
@@ -101,7 +91,7 @@ def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple
         if (told := read(log.record)) is not None:
             facts.setdefault(_group(told), []).append(told)
     runs = [run for group in facts.values() for run in _runs(group, links)]
-    return tuple(sorted(map(join, runs), key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(map(join, runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +114,7 @@ def _key(record: LogRecord) -> _Log:
 
 def _group(fact: Facts) -> str:
     """The trace; for CrewAI's own telemetry, whose spans are each a trace of their own, the crew."""
-    crew = fact.attributes.get(CREW_ID) if fact.adapter == "crewai" else None
+    crew = fact.attributes.get(CREW_ID) if fact.adapter == NATIVE else None
     return f"crew {crew}" if crew else fact.head.trace_id
 
 

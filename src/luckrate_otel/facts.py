@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head, Value, nothing
 
 
@@ -44,14 +45,14 @@ class Gap(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Text:
     """A text part of a message."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call:
     """A tool call the model asked for. args None: not captured; the reason is in gap."""
 
@@ -61,7 +62,7 @@ class Call:
     gap: Gap | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Response:
     """What a tool call gave back to the model. ok None: the message does not tell."""
 
@@ -74,7 +75,7 @@ class Response:
 Part = Text | Call | Response
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Message:
     """One chat message.
 
@@ -106,7 +107,7 @@ class ToolDefinition:
     parameters: Mapping[str, Value] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What one span or log record tells about an agent run.
 

@@ -80,8 +80,8 @@ def _holds_a_conversation(span: Span) -> bool:
     """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
     parts of it.
     """
-    operation = span.attributes.get(OPERATION)
-    return operation is None or operation in OPERATIONS or str(operation).startswith("invoke_")
+    operation = text_of(span.attributes.get(OPERATION))
+    return operation is None or operation in OPERATIONS or operation.startswith("invoke_")
 
 
 def role_of(span: Span) -> Role | None:

@@ -8,6 +8,7 @@ from typing import Any
 from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
+from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.messages import message, messages, text_in
 from luckrate_otel.adapters.results import Returned, returned
 from luckrate_otel.adapters.structured import dumps, mapping, structured
@@ -68,6 +69,7 @@ def _legacy_model(span: Span) -> Facts:
         inputs=messages(request.get("contents")),
         outputs=(answer,) if answer and answer.parts else (),
         system=_system(config.get("system_instruction")),
+        definitions=definitions(config.get("tools")),
         finish_reasons=genai.finish_reasons(span.attributes.get(genai.FINISH)),
     )
 

@@ -288,11 +288,10 @@ def _is_parts(value: Any) -> bool:
 
 
 def _looks_like_part(value: Mapping[str, Any]) -> bool:
-    if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
+    kind = text_of(value.get("type"))
+    if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return False
-    return (
-        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
-    )
+    return kind in _PARTS or kind == "text" or "text" in value or any(k in value for k in _KEYED)
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

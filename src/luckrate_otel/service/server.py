@@ -155,8 +155,10 @@ class Server:
     async def stop(self, deadline: float = DRAIN) -> bool:
         """Refuse new requests, judge all that is open, empty the queues; True if nothing was left behind.
 
-        deadline: seconds for the queues.
+        deadline: seconds for the queues. A second call does nothing.
         """
+        if self._stopping:
+            return True
         self._stopping = True
         self._ticking.cancel()
         await self._close_listeners()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
-from luckrate_otel.provenance.tokens import forms
+from luckrate_otel.provenance.tokens import forms, numbers
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
@@ -40,7 +40,7 @@ class Match:
 
 @dataclass(slots=True)
 class Run:
-    """leaves: per step. What is found is kept and shared by both rules. TooMuch (any method): the run is out of bounds."""
+    """leaves: per step. What is found is kept for both rules. TooMuch (any method): the run is out of bounds."""
 
     trajectory: Trajectory
     sources: tuple[Source, ...]
@@ -82,23 +82,28 @@ class Run:
         if atom.kind not in (Kind.ID, Kind.NUMBER) or not _GROUPABLE.fullmatch(squashed):
             return []
         self.index.spend(SCAN * len(self.sources))
-        if len(self._groups) < len(self.sources):
-            self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
+        if not self._groups:
+            self._groups = [forms.groups(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and squashed in self._groups[n])
         return [Match(n, Form.GROUPED) for n in held]
 
     def encoded(self, atom: Atom, step: int) -> list[Match]:
         """Where the value stood inside base64 or hex before this step."""
         self.index.spend(SCAN * len(self.sources))
-        if len(self._blobs) < len(self.sources):
-            self._blobs += [forms.blobs(source.text) for source in self.sources[len(self._blobs) :]]
+        if not self._blobs:
+            self._blobs = [forms.blobs(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
         return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
 
     @staticmethod
     def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:
         """Every (form, phrase) an atom is looked for by, strict ones first."""
-        return (*forms.strict(atom), *forms.loose(atom))
+        spelled = numbers.spellings(atom.number) if atom.number is not None else ()
+        return (*forms.strict(atom), *((Form.NUMBER, spelling) for spelling in spelled), *forms.loose(atom))
+
+    def stated(self, atom: Atom, source: int) -> str:
+        """The phrase by which this source holds the atom."""
+        return next((phrase for _, phrase in self.pairs(atom) if self.index.holds(source, phrase)), atom.phrase)
 
     def layout(self, source: int) -> Layout:
         known = self._layouts.get(source)
@@ -120,7 +125,7 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
             key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
             pieces = seen.get(key)
             if pieces is None:
-                pieces = seen[key] = atoms(value)
+                pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
                 for atom in pieces:
                     if atom.kind in kinds:
                         wanted |= forms.wanted(atom)

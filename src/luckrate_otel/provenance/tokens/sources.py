@@ -63,14 +63,15 @@ def sources(trajectory: Trajectory) -> tuple[Source, ...]:
     sizes = [len(source.text) for source in found]
     if sum(sizes) > MAX_CHARS or max(sizes, default=0) > MAX_TEXT:
         raise TooMuch
-    offered = [text for tool in trajectory.definitions for text in _offered(tool.parameters, 0)]
+    offered = [text for tool in trajectory.definitions for text in (tool.name, *_offered(tool.parameters, 0))]
+    offered += sorted({step.agent for step in trajectory.steps} - {"main"})
     if offered:
         found.append(Source(Origin.DEFINITION, "\n".join(offered), 0))
     return tuple(found)
 
 
 def _offered(schema: Any, depth: int) -> list[str]:
-    """What a parameter schema itself names: enum values, constants, defaults, examples."""
+    """What a parameter schema itself names: enum values, constants, defaults, examples, and its descriptions."""
     if depth > MAX_DEPTH:
         raise TooMuch
     if isinstance(schema, (list, tuple)):
@@ -79,7 +80,7 @@ def _offered(schema: Any, depth: int) -> list[str]:
         return []
     found: list[str] = []
     for key, value in schema.items():
-        if key in ("enum", "const", "default", "examples"):
+        if key in ("enum", "const", "default", "examples", "description"):
             values = value if isinstance(value, (list, tuple)) else (value,)
             found += [str(item) for item in values if isinstance(item, (str, int, float))]
         elif isinstance(value, (Mapping, list, tuple)):
