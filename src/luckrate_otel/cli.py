@@ -36,6 +36,8 @@ examples:
       what each agent run did, call by call
   luckrate-otel check traces.jsonl --spec refunds.yaml
       grade runs and set the exit status, for CI
+  luckrate-otel exec --spec refunds.yaml --runs 5 -- python agent.py
+      run an agent, grade what it did
   luckrate-otel serve --config luckrate.yaml
       the processor: receive OTLP, grade, annotate, forward
 """
@@ -47,6 +49,17 @@ examples:
   luckrate-otel check traces.jsonl --spec refunds.yaml
   luckrate-otel check spans.jsonl logs.jsonl --spec refunds.yaml --format json > report.json
   kubectl logs collector | luckrate-otel check - --spec refunds.yaml --max-luck-rate 0.05
+"""
+
+_EXEC_EXAMPLES = """\
+CMD's own output goes to stderr; the report is all there is on stdout. CMD needs no change: what it sends over OTLP,
+gRPC or HTTP, comes here, and is passed on to where its environment pointed it, if anywhere.
+
+exit status: 0 the gate passed, 1 it failed or CMD did, 2 bad usage or no agent run seen.
+
+examples:
+  luckrate-otel exec --spec refunds.yaml -- python agent.py
+  luckrate-otel exec --spec refunds.yaml --runs 5 --format junit -- opentelemetry-instrument python agent.py
 """
 
 _COMPARE_EXAMPLES = """\
@@ -189,6 +202,34 @@ def _report(
     return FAILED if report.gate.failed else PASSED
 
 
+def _exec(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.batch import grade
+    from luckrate_otel.execute import Command, execute
+    from luckrate_otel.specfile import load_spec_files
+
+    files = load_spec_files(arguments.spec)
+    options = _gate_options(arguments)
+    words = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
+    if not words:
+        raise InputError("exec: no command given; write it after --")
+    command = Command(
+        words,
+        runs=arguments.runs,
+        settle=arguments.settle,
+        wait=arguments.wait,
+        case=arguments.case,
+        capture=arguments.capture,
+    )
+    done = execute(command, os.environ, _progress("run"))
+    for reason in done.reasons:
+        _complain(reason)
+    if not done.runs and not arguments.allow_empty:
+        what = f"{done.spans} spans and {done.logs} log records came, none of an agent's run"
+        raise InputError(f"no agent run seen: {what if done.spans or done.logs else 'the command sent no telemetry'}")
+    status = _report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
+    return INTERRUPTED if done.interrupted else status
+
+
 def _compare(arguments: argparse.Namespace) -> int:
     from luckrate_otel.compare import compare
     from luckrate_otel.reports.comparison import comparison_json, comparison_text
@@ -328,6 +369,34 @@ def _parser() -> _Parser:
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     _add_grading(check)
 
+    execute = _command(commands, "exec", "run a command, grade the agent runs in what it sends", _exec, _EXEC_EXAMPLES)
+    _add_grading(execute)
+    execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
+    execute.add_argument("--case", metavar="NAME", help="the case that every run is of; default: its task's text")
+    execute.add_argument(
+        "--no-capture",
+        dest="capture",
+        action="store_false",
+        help="leave content-capture settings as they are; without content fewer rules can be judged",
+    )
+    execute.add_argument(
+        "--settle",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="telemetry is complete when none came for so long after CMD's end; default: %(default)s",
+    )
+    execute.add_argument(
+        "--wait",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="wait no longer than this for telemetry after CMD's end; default: %(default)s",
+    )
+    execute.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- CMD ...", help="the command and its arguments"
+    )
+
     compare = _command(commands, "compare", "say what changed between two JSON reports", _compare, _COMPARE_EXAMPLES)
     compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
     compare.add_argument("b", type=Path, metavar="B", help="the same, after")
@@ -412,3 +481,23 @@ def _share(text: str) -> float:
 
 
 _share.__name__ = "share between 0 and 1"
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+_count.__name__ = "number of runs"
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds"
