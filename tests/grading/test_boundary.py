@@ -49,8 +49,8 @@ STANDARD = frozenset(
     {
         "__future__", "abc", "base64", "binascii", "bisect", "collections", "contextlib", "copy", "csv",
         "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq",
-        "html", "importlib", "ipaddress", "itertools", "json", "math", "numbers", "operator", "re", "statistics", "string",
-        "struct", "textwrap", "types", "typing", "unicodedata", "urllib.parse", "uuid", "zlib",
+        "html", "importlib", "ipaddress", "itertools", "json", "math", "numbers", "operator", "re", "statistics",
+        "string", "struct", "textwrap", "types", "typing", "unicodedata", "urllib.parse", "uuid", "zlib",
     }
 )
 # fmt: on

@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from luckrate_otel import pipeline
 from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Closed, Final
 from luckrate_otel.batch import grade, trajectories
-from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import CloseReason
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.otlp.json import load, to_protobuf
 from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.sdk import LuckrateSpanProcessor, to_span

@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from luckrate_otel import adapters, pipeline
 from luckrate_otel.annotate import SpanNote
 from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Closed, Effect, Held, Limits, Release
-from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import CloseReason, Facts, Role
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.sdk.convert import to_span
 from luckrate_otel.sdk.rebuild import rebuild
 from luckrate_otel.spec import Spec
