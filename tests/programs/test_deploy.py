@@ -40,6 +40,11 @@ def test_kubernetes_takes_the_manifests(file: Path) -> None:
 
 
 @pytest.mark.programs
+def test_hadolint_takes_the_dockerfile() -> None:
+    check(tool("hadolint"), str(DEPLOY / "Dockerfile"))
+
+
+@pytest.mark.programs
 def test_yaml_is_tidy() -> None:
     check(tool("yamllint"), "-c", ".yamllint.yaml", "-s", "collector-config", "examples", "tests/programs")
 
