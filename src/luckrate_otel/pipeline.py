@@ -27,6 +27,7 @@ class Graded:
     trajectory: Trajectory
     verdict: Verdict
     annotations: Annotations
+    spec: Spec | None = None
 
 
 def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajectory: trajectory) -> Graded:
@@ -37,7 +38,7 @@ def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajector
     trajectory = place(join(run))  # span shapes become steps; unknown shapes stay visible
     spec = select(specs, trajectory)  # the first whose match fits
     verdict = check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
-    return Graded(trajectory, verdict, annotate(run, trajectory, verdict))  # what to write, and on which span
+    return Graded(trajectory, verdict, annotate(run, trajectory, verdict), spec)  # what to write, and on which span
 
 
 def grade_early(facts: Sequence[Facts], specs: Sequence[Spec]) -> Mapping[str, SpanNote]:
