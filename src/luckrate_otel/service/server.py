@@ -102,6 +102,7 @@ class Server:
             clock=time.monotonic_ns,
             wall=time.time_ns,
             tap=config.mode == "tap",
+            verdict_spans=config.verdict_spans,
         )
 
     async def _listen(self) -> None:
@@ -261,6 +262,13 @@ class Server:
             "luckrate.open_runs": lambda: [(counts.open_runs, {})],
             "luckrate.late.spans": lambda: [(counts.late, {})],
             "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
+            "luckrate.queue.limit": lambda: [
+                (destination.queue_bytes, {"luckrate.destination": name})
+                for name, destination in self._config.destinations.items()
+            ],
+            "luckrate.unaccounted": lambda: [
+                (entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self._ledger_json().items()
+            ],
         }
 
     def _span_outcomes(self) -> Iterable[tuple[float, Mapping[str, str]]]:
