@@ -116,9 +116,9 @@ class Intake:
 
     def _settle(self, effects: Iterable[Effect]) -> None:
         effects = tuple(effects)
-        if not effects:
-            return
         wall_ns = self._wall()
+        if not effects and not self._judge.is_due(wall_ns):
+            return
         out = self._judge.settle(effects, wall_ns)
         self._forward(out)
         self._tell(out, wall_ns)
