@@ -77,17 +77,17 @@ def main(argv: list[str] | None = None) -> int:
     try:
         runs = load(options.folder)
     except (OSError, ValueError) as error:
-        print(f"{options.folder}: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{options.folder}: {error}", file=sys.stderr)
         return 2
     ours, theirs = list(rows(Tokens(), runs)), list(rows(Substrings(), runs))
-    print(f"{len(runs)} runs of {options.folder}\n")  # noqa: T201
-    print("| measure | luckrate 0.3.0 | tokens | to reach |\n|---|---|---|---|")  # noqa: T201
+    print(f"{len(runs)} runs of {options.folder}\n")
+    print("| measure | luckrate 0.3.0 | tokens | to reach |\n|---|---|---|---|")
     for (name, mine), (_, base) in zip(ours, theirs, strict=True):
-        print(f"| {name} | {base} | {mine} | {REACH.get(name, '')} |")  # noqa: T201
+        print(f"| {name} | {base} | {mine} | {REACH.get(name, '')} |")
     if not options.no_timing:
-        print("\n| run | taint off, ms | taint on, ms |\n|---|---|---|")  # noqa: T201
+        print("\n| run | taint off, ms | taint on, ms |\n|---|---|---|")
         for name, off, on in timings():
-            print(f"| {name} | {off:.2f} | {on:.2f} |")  # noqa: T201
+            print(f"| {name} | {off:.2f} | {on:.2f} |")
     return 0
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
 from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.join.conversation import in_conversation
 from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
@@ -75,12 +75,14 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
 
 def grade(runs: Iterable[Trajectory], specs: Sequence[Spec]) -> tuple[tuple[Trajectory, Verdict], ...]:
     """Judge runs, in their order."""
-    return tuple(judge(run, specs) for run in runs)
+    return tuple((run, judge(run, specs)) for run in runs)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:
     """Every run in these spans and log records, by start; their order does not matter. Duplicates count once."""
-    unique = {(s.head.trace_id, s.head.span_id, s.head.kind, s.head.service): s for s in reversed(tuple(spans))}
+    unique: dict[tuple[str, str, int, str], Span] = {}
+    for span in sorted(spans, key=lambda s: s.head.start_ns):  # growing histories are cheap to read in their own order
+        unique.setdefault((span.head.trace_id, span.head.span_id, span.head.kind, span.head.service), span)
     links: dict[str, dict[str, str]] = {}
     facts: dict[str, list[Facts]] = {}
     for span in unique.values():
@@ -92,6 +94,16 @@ def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple
             facts.setdefault(_group(told), []).append(told)
     runs = [run for group in facts.values() for run in _runs(group, links)]
     return in_conversation(map(join, runs))
+
+
+def in_conversation(runs: Iterable[Trajectory]) -> tuple[Trajectory, ...]:
+    """Runs by start, each placed in its conversation. A closed set of runs, so nothing of one is forgotten."""
+    store = Conversations()
+    placed = []
+    for run in sorted(runs, key=lambda t: (t.start_ns, t.run_id)):
+        placed.append(store.place(run))
+        store.remember(placed[-1], run.start_ns)
+    return tuple(placed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from luckrate_otel.telemetry import Value
 
-
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # json.dumps would make one for every call
 
 
@@ -16,16 +15,17 @@ def canonical(value: Value) -> str:
 
     1, 1.0 and True differ, as in JSON. Raises RecursionError on values nested past the interpreter's limit.
     """
-    return _ENCODE(_plain(value))
+    return _ENCODE(plain(value))
 
 
-def _plain(value: Value) -> Value:
+def plain(value: Value) -> Value:
+    """The value in JSON's own types."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):
-        return {_key(key): _plain(item) for key, item in value.items()}
+        return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(str(item) for item in value)
     return str(value)

@@ -118,7 +118,7 @@ class Facts:
     tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
     task_input, final_output: texts an agent or wrapper span states itself.
     handoff: name of the agent that this span passes control to, where the telemetry says so itself.
-    delegate: name of the agent that does the work of this tool call (an agent as a tool without an agent span of its own).
+    delegate: name of the agent that does the work of this call (an agent as a tool that has no agent span of its own).
     """
 
     role: Role

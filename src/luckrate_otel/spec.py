@@ -15,6 +15,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.output import Output, parse_output
 from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
+from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES
 from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
 from luckrate_otel.rules.rule import Rule
@@ -67,11 +68,19 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
+    taint is off. Both are made once, as every run asks for them.
     """
 
     values: Mapping[str, Any] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
+    rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
+    policy: Policy = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(rule for rule in RULES.values() if self.asks(rule)))
+        object.__setattr__(self, "policy", self._policy())
 
     @classmethod
     def from_mapping(
@@ -112,6 +121,11 @@ class Spec:
         return self.get(ORDER)
 
     @property
+    def writes_order(self) -> bool:
+        """Whether it says `order` itself; else each rule has its own."""
+        return ORDER.name in self.values
+
+    @property
     def k(self) -> int:
         """How many runs of one case form a batch."""
         return self.get(BATCH) or DEFAULT_K
@@ -130,9 +144,11 @@ class Spec:
     def engine(self) -> Engine:
         return ENGINES[self.provenance]
 
-    @property
-    def policy(self) -> Policy:
-        """What provenance reads of this spec; without tools when taint is off."""
+    def trace(self, trajectory: Trajectory) -> tuple[Leaf, ...]:
+        """Where every argument leaf of a run comes from. ValueError: the run is too large."""
+        return trace(trajectory)
+
+    def _policy(self) -> Policy:
         if not self.asks(RULES["taint"]):
             return Policy()
         return Policy(
@@ -142,11 +158,6 @@ class Spec:
             fields=self.get(FIELDS),
             delegates=self.get(DELEGATES),
         )
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that are on, in the order of the table."""
-        return tuple(rule for rule in RULES.values() if self.asks(rule))
 
     def asks(self, rule: Rule) -> bool:
         """Whether a rule is on."""

@@ -169,5 +169,19 @@ METRICS: Final = (
     Metric("luckrate.held.size", Kind.GAUGE, "By", (), "Bytes of held spans and open runs, as accounted."),
     Metric("luckrate.open_runs", Kind.GAUGE, "{run}", (), "Runs that still wait for their verdict."),
     Metric("luckrate.queue.size", Kind.GAUGE, "By", ("luckrate.destination",), "Bytes waiting for a destination."),
+    Metric(
+        "luckrate.queue.limit",
+        Kind.GAUGE,
+        "By",
+        ("luckrate.destination",),
+        "Bytes that may wait for a destination before senders are told to retry.",
+    ),
+    Metric(
+        "luckrate.unaccounted",
+        Kind.GAUGE,
+        "{item}",
+        ("luckrate.signal",),
+        "Received less what was forwarded, is held, or was dropped with a reason; 0 unless there is a defect.",
+    ),
     Metric("luckrate.late.spans", Kind.COUNTER, "{span}", (), "Spans that came after their run's verdict."),
 )

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from luckrate_otel.facts import ToolDefinition
+from luckrate_otel.facts import Gap, ToolDefinition
 from luckrate_otel.model import History, Severity, Step, Trajectory, Turn, Violation
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.tokens import TokenEngine
+from luckrate_otel.rules.outcome import Outcome
 
 
 def run(args: dict[str, Any], *, user: str = "Please help.", result: str = "nothing here", **more: Any) -> Trajectory:
@@ -34,6 +35,7 @@ GIVEN = [
     ("known words and id", {"id": "credit_card_56342"}, "credit card, gift_card_56342", {"id": "credit_card_56343"}),
     ("number", {"amount": 1250.5}, "1,250.50", {"amount": 1250.51}),
     ("number as text", {"amount": "1250.50"}, "1.250,50", {"amount": "1251.50"}),
+    ("number with unit", {"amount": "250 USD"}, "250", {"amount": "251 USD"}),
     ("email", {"to": "Ann.Lee@Shop.Example"}, "<ann.lee@shop.example>", {"to": "ann.lee@shop.sample"}),
     ("email spelled out", {"to": "ann@shop.example"}, "ann at shop dot example", {"to": "ann@shop.sample"}),
     ("name and domain", {"to": "ann.lee@shop.example"}, "Ann Lee, info@shop.example", {"to": "ann.leo@shop.example"}),
@@ -71,6 +73,10 @@ GIVEN = [
     ("difference", {"amount": 1653.1}, "balance 1810.0, due 156.9", {"amount": 1653.2}),
     ("product", {"amount": 360}, "price 120", {"amount": 361.5}),
     ("share", {"amount": 905}, "balance 1810", {"amount": 906}),
+    ("percentage", {"amount": 271.5}, "15 percent of 1810", {"amount": 271.6}),
+    ("total", {"amount": 607.5}, "120, 230.5 and 257", {"amount": 607.6}),
+    ("mean", {"amount": 202.5}, "120, 230.5 and 257", {"amount": 202.6}),
+    ("mail in a JSON list", {"to": "ann@shop.example"}, r"[\"x\nann@shop.example\"]", {"to": "bob@shop.example"}),
 ]
 
 
@@ -97,6 +103,8 @@ def test_the_nearest_other_value_is(args: dict[str, Any], text: str, place: str)
         {"agent_name": "billing_agent", "coworker": "Order Clerk"},
         {"body": "The invoice 4471 was refunded on our side.", "subject": "Your order"},
         {"when": "2024-05-20", "at": "19:00", "until": "2024-05-20T21:00:00"},
+        {"at": "6pm", "slot": "18:00-20:00", "from": "9:30 am"},
+        {"duration": "30min", "size": "4K", "floor": "15th", "paper": "A4", "quarter": "Q3"},
         {"path": "/tmp/summary.txt"},
         {"expression": "(12.5 + 30) * 2"},
         {},
@@ -110,7 +118,8 @@ def test_what_a_definition_offers_is_known() -> None:
     schema = {"properties": {"plan": {"enum": ["plan-2024"]}, "size": {"default": 500}, "kind": {"const": "k-77"}}}
     offered = (ToolDefinition("act", schema),)
     assert warned(run({"plan": "plan-2024", "size": 500, "kind": "k-77"}, definitions=offered)) == []
-    assert warned(run({"plan": "plan-2025"}, definitions=offered)) == ["plan"]
+    (missing,) = TokenEngine().ground(run({"plan": "plan-2025"}, definitions=offered), Policy()).violations
+    assert missing.message == "act.plan ← nothing (this id is in none of: user, definitions, 1 result)"
 
 
 def test_the_names_of_agents_and_tools_are_known() -> None:
@@ -121,6 +130,57 @@ def test_the_names_of_agents_and_tools_are_known() -> None:
     offered = (ToolDefinition("look_up_v2"),)
     assert warned(Trajectory(steps=steps, turns=(Turn("Hi."),), definitions=offered)) == []
     assert warned(Trajectory(steps=steps[:1], turns=(Turn("Hi."),))) == ["agent_name", "tool"]
+
+
+def test_a_calculation_across_texts_counts_while_numbers_are_few() -> None:
+    def asked(others: int) -> list[str | None]:
+        listing = " ".join(str(1000 + n) for n in range(others))
+        steps = (
+            Step("balance", {}, True, f"1810.25 {listing}", 0.0),
+            Step("bill", {}, True, "due: 156.9", 1.0),
+            Step("pay", {"amount": 1653.35}, True, "ok", 2.0),
+        )
+        return warned(Trajectory(steps=steps, turns=(Turn("Pay it."),)))
+
+    assert asked(57) == []
+    assert asked(59) == ["amount"]
+
+
+def test_operands_are_looked_for_in_what_was_read_last() -> None:
+    def asked(filler: int) -> list[str | None]:
+        steps = (
+            Step("prices", {}, True, "120 230", 0.0),
+            Step("page", {}, True, "x" * filler, 1.0),
+            Step("pay", {"amount": 350}, True, "ok", 2.0),
+        )
+        return warned(Trajectory(steps=steps, turns=(Turn("Pay it."),)))
+
+    assert asked(50_000) == []
+    assert asked(60_001) == ["amount"]
+
+
+def test_a_very_long_number_is_no_calculation() -> None:
+    assert warned(run({"amount": 2e28}, user="1e28 and 2", result="10000000000000000000000000000 2")) == ["amount"]
+
+
+@pytest.mark.parametrize(
+    "schema", [{"anyOf": [{"enum": ["plan-77"]}]}, {"properties": {"a": {"description": "such as plan-77"}}}]
+)
+def test_definitions_are_read_at_any_depth(schema: dict[str, Any]) -> None:
+    assert warned(run({"plan": "plan-77"}, definitions=(ToolDefinition("act", schema),))) == []
+
+
+def test_definitions_nested_beyond_reason_are_too_large() -> None:
+    schema: dict[str, Any] = {"enum": ["x"]}
+    for _ in range(70):
+        schema = {"items": schema}
+    trajectory = run({"plan": "plan-77"}, definitions=(ToolDefinition("act", schema),))
+    assert TokenEngine().ground(trajectory, Policy()) == Outcome(gap=Gap.TOO_LARGE)
+
+
+def test_a_result_made_of_one_number_repeated_is_too_large() -> None:
+    trajectory = run({"order_id": 200}, result="x200 " * 11_000 + "200")
+    assert TokenEngine().ground(trajectory, Policy()) == Outcome(gap=Gap.TOO_LARGE)
 
 
 def test_system_texts_and_earlier_turns_are_sources() -> None:

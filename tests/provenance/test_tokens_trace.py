@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from luckrate_otel.facts import ToolDefinition
 from luckrate_otel.model import Step, Trajectory, Turn
 from luckrate_otel.provenance.tokens import Leaf, Sighting, trace
 
@@ -49,6 +50,14 @@ def test_every_leaf_is_listed_with_its_sources() -> None:
             ),
         ),
     )
+
+
+def test_what_a_definition_offers_is_a_source() -> None:
+    run = Trajectory(
+        steps=(Step("act", {"plan": "plan-77"}, True, ""),), definitions=(ToolDefinition("act", {"enum": ["plan-77"]}),)
+    )
+    sighting = Sighting("definition", None, None, "$", "case or separators", "strict")
+    assert trace(run) == (Leaf(0, "act", "plan", "id", (sighting,)),)
 
 
 def test_a_run_out_of_bounds_is_refused() -> None:

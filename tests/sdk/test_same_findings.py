@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from luckrate_otel import pipeline
 from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Closed, Final
 from luckrate_otel.batch import grade, trajectories
-from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import CloseReason
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.otlp.json import load, to_protobuf
 from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.sdk import LuckrateSpanProcessor, to_span
@@ -80,9 +80,6 @@ def by_service(case: Case) -> str:
     conversations = Conversations()
     verdicts: dict[str, tuple[Trajectory, Verdict]] = {}
 
-    def recall(run: Trajectory) -> History:
-        return conversations.history(service_of(run), run.conversation_id, before_ns=run.start_ns)
-
     now_ns = 0
     for signal, body in requests(case):
         reading = reader.traces(body, assembler.open_traces) if signal == "traces" else reader.logs(body)
@@ -94,7 +91,7 @@ def by_service(case: Case) -> str:
     effects = [*assembler.take(1), *assembler.drain(CloseReason.END_OF_INPUT, 1)]
     for effect in effects:
         if isinstance(effect, Closed):
-            graded = pipeline.grade(effect.run, [SPEC], recall)
+            graded = pipeline.grade(effect.run, [SPEC], conversations.place)
             conversations.remember(graded.trajectory, graded.trajectory.start_ns)
             verdicts[effect.run.run_id] = (graded.trajectory, graded.verdict)
         else:

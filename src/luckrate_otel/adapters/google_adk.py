@@ -9,6 +9,7 @@ from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
 from luckrate_otel.adapters.definitions import definitions
+from luckrate_otel.adapters.genai_events import INPUT, OUTPUT
 from luckrate_otel.adapters.messages import message, messages, text_in
 from luckrate_otel.adapters.results import Returned, returned
 from luckrate_otel.adapters.structured import dumps, mapping, structured
@@ -32,7 +33,7 @@ def read(span: Span) -> Facts | None:
     role = genai.role_of(span)
     if role is Role.TOOL:
         return _tool(span)
-    if role is Role.MODEL and not (genai.INPUT in span.attributes or genai.OUTPUT in span.attributes):
+    if role is Role.MODEL and not (INPUT in span.attributes or OUTPUT in span.attributes):
         # Legacy: the inner span of the same model call, without content of its own.
         return genai.read_conversation(span, Role.MODEL, adapter=NAME, inputs=(), outputs=())
     return genai.read_conversation(span, role, adapter=NAME) if role else None

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
+from luckrate_otel.record import record, replace
 
 # By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
 # reading order.
 SLACK_NS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Execution:
     """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all
     of them.
@@ -39,6 +40,7 @@ class Execution:
         return self.fact.head.end_ns
 
 
+@lru_cache(maxsize=4096)
 def canonical(tool: str) -> str:
     """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
     `delegate_work_to_coworker`.

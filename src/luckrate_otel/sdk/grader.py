@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from luckrate_otel import adapters, pipeline
 from luckrate_otel.annotate import SpanNote
 from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Closed, Effect, Held, Limits, Release
-from luckrate_otel.conversation import Conversations, service_of
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import CloseReason, Facts, Role
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.sdk.convert import to_span
 from luckrate_otel.sdk.rebuild import rebuild
 from luckrate_otel.spec import Spec
@@ -139,7 +139,7 @@ class Grader:
 
     def _close(self, closed: Closed) -> dict[str, SpanNote]:
         try:
-            graded = pipeline.grade(closed.run, self._specs, self._recall)
+            graded = pipeline.grade(closed.run, self._specs, self._conversations.place)
             self._conversations.remember(graded.trajectory, graded.trajectory.start_ns)
         except Exception:  # noqa: BLE001 - as above
             self._fail("grade")
@@ -150,11 +150,6 @@ class Grader:
         if before != graded.verdict:
             self._tell(graded.trajectory, graded.verdict)
         return {note.span_id: note for note in graded.annotations.spans}
-
-    def _recall(self, trajectory: Trajectory) -> History:
-        return self._conversations.history(
-            service_of(trajectory), trajectory.conversation_id, before_ns=trajectory.start_ns
-        )
 
     def _tell(self, trajectory: Trajectory, verdict: Verdict) -> None:
         if self._on_verdict is None:

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
-from luckrate_otel.provenance.tokens import forms, numbers
+from luckrate_otel.provenance.tokens import fold, forms, numbers
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
-from luckrate_otel.provenance.tokens.sources import Source, sources
+from luckrate_otel.provenance.tokens.sources import Source, offered, sources
 
 SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
@@ -49,6 +49,7 @@ class Run:
     _layouts: dict[int, Layout] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _blobs: list[tuple[str, ...]] = field(default_factory=list)
+    _offered: tuple[str, ...] | None = None
     _strict: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
     _loose: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
 
@@ -94,6 +95,13 @@ class Run:
             self._blobs = [forms.blobs(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
         return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
+
+    def offers(self, phrase: str) -> bool:
+        """The phrase is in the tool definitions or names a tool or agent. Read when first asked for; often never."""
+        if self._offered is None:
+            self._offered = tuple(fold.phrase(text) for text in offered(self.trajectory))
+        self.index.spend(SCAN * len(self._offered))
+        return any(within(phrase, text) for text in self._offered)
 
     @staticmethod
     def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:

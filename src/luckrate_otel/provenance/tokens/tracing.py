@@ -67,6 +67,8 @@ def _leaf(run: Run, leaf: ArgLeaf, written: dict[str, tuple[int, str]]) -> Leaf:
         matches = run.strict(atom, leaf.step) or run.loose(atom, leaf.step) or run.grouped(atom, leaf.step)
         for match in matches[:MAX_SIGHTINGS]:
             sightings[_sighting(run, match, atom)] = None
+        if run.offers(atom.phrase):
+            sightings[Sighting("definition", None, None, "$", str(Form.FOLDED), str(strength(Form.FOLDED)))] = None
         if atom.phrase in written:
             step, path = written[atom.phrase]
             tool = run.trajectory.steps[step].tool
