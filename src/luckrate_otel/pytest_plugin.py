@@ -142,7 +142,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 def _grade(handle: Luckrate, *, output_ok: bool) -> None:
     from luckrate_otel.pipeline import judge
 
-    handle.graded = [judge(run, handle.specs, output_ok=output_ok) for run in handle.runs]
+    handle.graded = [(run, judge(run, handle.specs, output_ok=output_ok)) for run in handle.runs]
 
 
 def _judge(handle: Luckrate) -> None:
