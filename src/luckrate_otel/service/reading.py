@@ -40,9 +40,10 @@ class Arrival:
 class Reading:
     """A request taken apart.
 
-    count: spans or log records in it, 1 for a request of another signal. passed: the request body that leaves at once, b"" if nothing does; passed_count
-    of them. links: (trace, span, parent) ids of unread spans in traces that are open. failed: spans that could not be
-    read, they pass. regraded: held spans that came with findings of a luckrate before us, which were taken off.
+    count: spans or log records in it, 1 for a request of another signal. passed: the request body that leaves at once,
+    b"" if nothing does; passed_count of them. links: (trace, span, parent) ids of unread spans in traces that are open.
+    failed: spans that could not be read, they pass. regraded: held spans that came with findings of a luckrate before
+    us, which were taken off.
     """
 
     count: int
