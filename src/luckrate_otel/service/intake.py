@@ -76,8 +76,8 @@ class Intake:
                 reading = self._reader.traces(body, self._assembler.open_traces)
             case Signal.LOGS:
                 reading = self._reader.logs(body)
-            case _:
-                reading = Reading(1, body, 1)
+            case Signal.METRICS | Signal.PROFILES:
+                reading = self._reader.unread(body)
         self._acknowledge(signal, reading)
         self._assemble(reading)
         return Accepted()
