@@ -18,7 +18,7 @@ FILES = sorted(
 SENT = {item.name for item in (*ATTRIBUTES, *METRICS)} | {name for metric in METRICS for name in metric.attributes}
 # What users set themselves, and the name by which verdicts are told as evaluations.
 READ = {"luckrate.case", "luckrate.path"}
-NAMES = re.compile(r"(?<![\w./-])(?:span\.|event\.)?(luckrate\.[a-z_]+(?:\.[a-z_]+)*)")
+NAMES = re.compile(r"(?<![\w./-])(?:span\.|event\.)?(luckrate\.[a-z_]+(?:\.[a-z_]+)*)(?![\w(])")  # not calls
 NOT_NAMES = re.compile(r"\.(yaml|yml|json|md|svg|db|sqlite|toml|xml|sarif|report)$")
 
 
