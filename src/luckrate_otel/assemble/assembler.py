@@ -100,6 +100,22 @@ class Assembler:
             self._drop_links(oldest)
         self._look_by(trace, now_ns + self._settle_ns)
 
+    def waiting(self, trace_id: str) -> bool:
+        """Whether anything of the trace still waits for a verdict."""
+        trace = self._traces.get(trace_id)
+        return trace is not None and trace.size > 0
+
+    def restore_judged(self, run_id: str, revision: int, expires_ns: int) -> None:
+        """Remember a run that was judged before a restart, so that what comes late does not make it a second run.
+
+        Its facts are gone: as after a shortage of memory, what comes is forwarded as late. expires_ns: on the clock of
+        add(); the run's Final comes then.
+        """
+        trace_id, _, root_id = run_id.partition(":")
+        trace = self._traces.get(trace_id) or self._open(trace_id)
+        self._closing.restore(trace, run_id, root_id, revision, expires_ns)
+        self._look_by(trace, expires_ns)
+
     # ---- out -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
