@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from luckrate_otel.facts import ClosedRun, Facts, Role
-from luckrate_otel.model import PathState, Severity, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.model import PathState, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
 from luckrate_otel.telemetry import SpanEvent, Value, nothing
 from luckrate_otel.vocabulary import (
     AGENT_NAME,
@@ -94,9 +94,18 @@ class _Places:
 
     def __init__(self, run: ClosedRun, trajectory: Trajectory) -> None:
         self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
-        self._agents = {f.agent: f.head.span_id for f in self._held.values() if f.role is Role.AGENT and f.agent}
         self._steps = trajectory.steps
-        self.root = run.root.span_id if run.root and run.root.span_id in self._held else None
+        self._start_ns = trajectory.start_ns
+        self.root = self._root(run)
+
+    def _root(self, run: ClosedRun) -> str | None:
+        """The run's root; where that has left already (a model call, in a run without agent) its first held span."""
+        if run.root and run.root.span_id in self._held:
+            return run.root.span_id
+        first = min(
+            (f.head for f in self._held.values()), key=lambda h: (h.start_ns, -h.end_ns, h.span_id), default=None
+        )
+        return first.span_id if first else None
 
     def of(self, violation: Violation) -> str | None:
         if violation.step is None:
@@ -104,7 +113,17 @@ class _Places:
         span = violation.span or self._steps[violation.step].span
         if span in self._held:
             return span
-        return self._agents.get(self._steps[violation.step].agent) or self.root
+        return self._agent_at(self._steps[violation.step]) or self.root
+
+    def _agent_at(self, step: Step) -> str | None:
+        """The agent's span that was going on when the step was issued: an agent may be invoked several times."""
+        issued_ns = self._start_ns + int(step.t * 1e6)
+        begun = [
+            fact.head
+            for fact in self._held.values()
+            if fact.role is Role.AGENT and fact.agent == step.agent and fact.head.start_ns <= issued_ns
+        ]
+        return max(begun, key=lambda head: (head.start_ns, head.span_id)).span_id if begun else None
 
     def facts(self, span: str) -> Facts:
         return self._held[span]
@@ -214,7 +233,7 @@ def _uid(run_id: str, verdict: Verdict) -> str:
 def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[Point, ...]:
     spec = verdict.spec or ""
     if verdict.verdict is VerdictLabel.NOT_GRADED:
-        return ()
+        return (Point("luckrate.not_graded", 1, {"luckrate.spec.name": spec, "luckrate.reason": verdict.reason or ""}),)
     labels = {
         "luckrate.spec.name": spec,
         "luckrate.output": str(verdict.output),

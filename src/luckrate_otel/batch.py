@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
-from luckrate_otel.adapters.crewai import CREW_ID
+from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
+from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
 from luckrate_otel.model import Trajectory
@@ -67,12 +68,14 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
             runs.append(payload)
         else:
             runs[at] = merge_with_spans(runs[at], payload)
-    return tuple(sorted(runs, key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(runs)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:
     """Every run in these spans and log records, by start; their order does not matter. Duplicates count once."""
-    unique = {(s.head.trace_id, s.head.span_id, s.head.kind, s.head.service): s for s in reversed(tuple(spans))}
+    unique: dict[tuple[str, str, int, str], Span] = {}
+    for span in sorted(spans, key=lambda s: s.head.start_ns):  # growing histories are cheap to read in their own order
+        unique.setdefault((span.head.trace_id, span.head.span_id, span.head.kind, span.head.service), span)
     links: dict[str, dict[str, str]] = {}
     facts: dict[str, list[Facts]] = {}
     for span in unique.values():
@@ -83,7 +86,17 @@ def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple
         if (told := read(log.record)) is not None:
             facts.setdefault(_group(told), []).append(told)
     runs = [run for group in facts.values() for run in _runs(group, links)]
-    return tuple(sorted(map(join, runs), key=lambda t: (t.start_ns, t.run_id)))
+    return in_conversation(map(join, runs))
+
+
+def in_conversation(runs: Iterable[Trajectory]) -> tuple[Trajectory, ...]:
+    """Runs by start, each placed in its conversation. A closed set of runs, so nothing of one is forgotten."""
+    store = Conversations()
+    placed = []
+    for run in sorted(runs, key=lambda t: (t.start_ns, t.run_id)):
+        placed.append(store.place(run))
+        store.remember(placed[-1], run.start_ns)
+    return tuple(placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +119,7 @@ def _key(record: LogRecord) -> _Log:
 
 def _group(fact: Facts) -> str:
     """The trace; for CrewAI's own telemetry, whose spans are each a trace of their own, the crew."""
-    crew = fact.attributes.get(CREW_ID) if fact.adapter == "crewai" else None
+    crew = fact.attributes.get(CREW_ID) if fact.adapter == NATIVE else None
     return f"crew {crew}" if crew else fact.head.trace_id
 
 

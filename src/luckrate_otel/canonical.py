@@ -7,19 +7,21 @@ from collections.abc import Mapping
 
 from luckrate_otel.telemetry import Value
 
+_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # json.dumps would make one for every call
+
 
 def canonical(value: Value) -> str:
     """JSON with sorted keys; tuples are lists, and what JSON has no form for is its text.
 
     1, 1.0 and True differ, as in JSON. Raises RecursionError on values nested past the interpreter's limit.
     """
-    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
+    return _ENCODE(_plain(value))
 
 
 def _plain(value: Value) -> Value:
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return {_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

@@ -6,10 +6,10 @@ something only within its service.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from luckrate_otel.model import History, Step, Trajectory
+from luckrate_otel.model import History, Step, Trajectory, Turn
 
 CONVERSATION_BYTES = 64 * 1024 * 1024
 CONVERSATION_AGE_NS = 24 * 3600 * 1_000_000_000
@@ -24,12 +24,13 @@ _Key = tuple[str, str]  # service, conversation id
 
 @dataclass(slots=True)
 class _Past:
-    """One earlier run. lost: steps of it were dropped to make room."""
+    """One earlier run. call_ids: of its calls. lost: steps of it were dropped to make room."""
 
     start_ns: int
     seen_ns: int
     turns: tuple[str, ...]
     steps: tuple[Step, ...]
+    call_ids: frozenset[str] = frozenset()
     lost: bool = False
 
 
@@ -79,9 +80,26 @@ class Conversations:
         self._emptied.pop(key, None)
         self._drop(key, trajectory.run_id, lost=False)
         new = (turn.text for turn in trajectory.turns if turn.text not in conversation.texts)
-        past = _Past(trajectory.start_ns, now_ns, tuple(dict.fromkeys(new)), tuple(_finished(trajectory)))
+        call_ids = frozenset(call_id for call_id in trajectory.call_ids if call_id)
+        past = _Past(trajectory.start_ns, now_ns, tuple(dict.fromkeys(new)), tuple(_finished(trajectory)), call_ids)
         self._keep(key, trajectory.run_id, conversation, past)
         self._make_room()
+
+    def place(self, run: Trajectory) -> Trajectory:
+        """The run within its conversation: with what its earlier runs hold, and without the calls they have shown.
+
+        Later traces repeat the messages of earlier ones, and each call counts once; a call that has a span ran in this
+        trace. The history that a run's own messages tell comes first: it is what its model really saw.
+        """
+        if not run.conversation_id:
+            return run
+        service = service_of(run)
+        conversation = self._conversations.get((service, run.conversation_id), _Conversation())
+        earlier = [past for past in conversation.runs.values() if past.start_ns < run.start_ns]
+        run = _without_repeats(run, frozenset().union(*(past.call_ids for past in earlier)))
+        if run.history.turns or run.history.steps:
+            return run
+        return replace(run, history=self.history(service, run.conversation_id, run.start_ns))
 
     def history(self, service: str, conversation_id: str | None, before_ns: int, *, continued: bool = False) -> History:
         """What earlier runs of the conversation hold, oldest first.
@@ -155,6 +173,25 @@ class Conversations:
             self.size -= _OBJECT_BYTES
 
 
+def _without_repeats(run: Trajectory, known: Container[str]) -> Trajectory:
+    ids = run.call_ids
+    kept = [
+        n
+        for n, step in enumerate(run.steps)
+        if step.span is not None or n >= len(ids) or ids[n] is None or ids[n] not in known
+    ]
+    if len(kept) == len(run.steps):
+        return run
+    place = {n: i for i, n in enumerate(kept)}
+    return replace(
+        run,
+        steps=tuple(run.steps[n] for n in kept),
+        call_ids=tuple(ids[n] for n in kept),
+        gaps={(place[n], name): gap for (n, name), gap in run.gaps.items() if n in place},
+        turns=tuple(Turn(turn.text, sum(1 for n in kept if n < turn.before_step)) for turn in run.turns),
+    )
+
+
 def service_of(trajectory: Trajectory) -> str:
     name = trajectory.attributes.get(SERVICE_NAME)
     return name if isinstance(name, str) else ""
@@ -166,7 +203,7 @@ def _finished(trajectory: Trajectory) -> Iterator[Step]:
 
 
 def _size_of_texts(past: _Past) -> int:
-    return _OBJECT_BYTES + sum(_OBJECT_BYTES + len(text) for text in past.turns)
+    return _OBJECT_BYTES + sum(_OBJECT_BYTES + len(text) for text in (*past.turns, *past.call_ids))
 
 
 def _size_of_steps(past: _Past) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head, Value, nothing
 
 
@@ -44,14 +45,14 @@ class Gap(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Text:
     """A text part of a message."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call:
     """A tool call the model asked for. args None: not captured; the reason is in gap."""
 
@@ -61,7 +62,7 @@ class Call:
     gap: Gap | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Response:
     """What a tool call gave back to the model. ok None: the message does not tell."""
 
@@ -74,7 +75,7 @@ class Response:
 Part = Text | Call | Response
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Message:
     """One chat message.
 
@@ -106,7 +107,7 @@ class ToolDefinition:
     parameters: Mapping[str, Value] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What one span or log record tells about an agent run.
 
@@ -117,7 +118,7 @@ class Facts:
     tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
     task_input, final_output: texts an agent or wrapper span states itself.
     handoff: name of the agent that this span passes control to, where the telemetry says so itself.
-    delegate: name of the agent that does the work of this tool call (an agent as a tool without an agent span of its own).
+    delegate: name of the agent that does the work of this call (an agent as a tool that has no agent span of its own).
     """
 
     role: Role

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from luckrate_otel.facts import Facts, Role
+from luckrate_otel.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Place:
     """A span's place in its trace, the span itself counted among its ancestors.
 
@@ -66,6 +66,9 @@ class Lineage:
 
     def place(self, span_id: str) -> Place:
         """The place of a span; NOWHERE for one never seen."""
+        known = self._places.get(span_id)
+        if known is not None:
+            return known
         path: list[str] = []
         on_path: set[str] = set()
         here = span_id

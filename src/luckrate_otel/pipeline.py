@@ -10,14 +10,14 @@ from luckrate_otel.annotate import Annotations, SpanNote, annotate
 from luckrate_otel.check import check, not_graded
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.model import History, Trajectory, Verdict
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.runs import fact_order
 from luckrate_otel.spec import Spec, select
 
 # Rules that need nothing but the call itself, so that they hold whatever the rest of the run brings.
 AT_ONCE: Final = frozenset({"forbidden", "unknown_tool"})
 
-Recall = Callable[[Trajectory], History]
+Place = Callable[[Trajectory], Trajectory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Graded:
     annotations: Annotations
 
 
-def grade(run: ClosedRun, specs: Sequence[Spec], recall: Recall | None = None) -> Graded:
+def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajectory: trajectory) -> Graded:
     """Grade one closed run. Pure: no clock, no I/O, the same answer every time.
 
-    recall: what earlier traces of the run's conversation hold.
+    place: gives the run what earlier traces of its conversation hold, see Conversations.
     """
-    trajectory = _with_history(join(run), recall)  # span shapes become steps; unknown shapes stay visible
+    trajectory = place(join(run))  # span shapes become steps; unknown shapes stay visible
     spec = select(specs, trajectory)  # the first whose match fits
     verdict = check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
     return Graded(trajectory, verdict, annotate(run, trajectory, verdict))  # what to write, and on which span
@@ -55,11 +55,3 @@ def grade_early(facts: Sequence[Facts], specs: Sequence[Spec]) -> Mapping[str, S
     verdict = check(trajectory, spec)
     certain = replace(verdict, violations=tuple(v for v in verdict.violations if v.rule in AT_ONCE))
     return {note.span_id: note for note in annotate(run, trajectory, certain).spans}
-
-
-def _with_history(trajectory: Trajectory, recall: Recall | None) -> Trajectory:
-    """History that the run's own messages repeat comes first: it is what the model really saw."""
-    own = trajectory.history
-    if recall is None or not trajectory.conversation_id or own.turns or own.steps:
-        return trajectory
-    return replace(trajectory, history=recall(trajectory))

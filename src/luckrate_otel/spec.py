@@ -67,11 +67,19 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
+    taint is off. Both are made once, as every run asks for them.
     """
 
     values: Mapping[str, Any] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
+    rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
+    policy: Policy = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(rule for rule in RULES.values() if self.asks(rule)))
+        object.__setattr__(self, "policy", self._policy())
 
     @classmethod
     def from_mapping(
@@ -130,9 +138,7 @@ class Spec:
     def engine(self) -> Engine:
         return ENGINES[self.provenance]
 
-    @property
-    def policy(self) -> Policy:
-        """What provenance reads of this spec; without tools when taint is off."""
+    def _policy(self) -> Policy:
         if not self.asks(RULES["taint"]):
             return Policy()
         return Policy(
@@ -142,11 +148,6 @@ class Spec:
             fields=self.get(FIELDS),
             delegates=self.get(DELEGATES),
         )
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that are on, in the order of the table."""
-        return tuple(rule for rule in RULES.values() if self.asks(rule))
 
     def asks(self, rule: Rule) -> bool:
         """Whether a rule is on."""

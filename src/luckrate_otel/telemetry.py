@@ -11,6 +11,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from luckrate_otel.record import record
+
 # A decoded attribute value: str, bool, int, float, bytes, None, or tuples and mappings of these.
 Value = Any
 
@@ -37,7 +39,7 @@ class SpanEvent:
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Head:
     """Identity and place of a span: all that assembling needs to know of it.
 
@@ -57,7 +59,7 @@ class Head:
     service: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Span:
     """One decoded span, the input of an adapter."""
 

@@ -106,6 +106,13 @@ _RUN: Final = ("luckrate.spec.name", "luckrate.output", "luckrate.output.source"
 METRICS: Final = (
     Metric("luckrate.runs", Kind.COUNTER, "{run}", _RUN, "Runs, each counted once, at its first verdict."),
     Metric(
+        "luckrate.not_graded",
+        Kind.COUNTER,
+        "{run}",
+        ("luckrate.spec.name", "luckrate.reason"),
+        "Runs in no denominator: no spec fits, no agent, no tool information, or grading failed.",
+    ),
+    Metric(
         "luckrate.agent.runs",
         Kind.COUNTER,
         "{run}",

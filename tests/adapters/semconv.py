@@ -14,7 +14,7 @@ from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SCOPE = "acme.agents"
 TASK, FINAL, SYSTEM = "Refund order A-17.", "It could not be paid.", "You are the desk."
-CALLS = (
+CALLS: tuple[tuple[str, dict[str, Any], str, str, int], ...] = (
     ("lookup", {"order": "A-17"}, "call_1", "found", 0),
     ("price", {"order": "A-17", "round": True}, "call_2", "40", 0),
     ("pay", {"amount": 40}, "call_3", "card declined", 1),
@@ -41,7 +41,9 @@ def agent(attributes: Mapping[str, Any], *, name: str = "invoke_agent desk") -> 
     return Span(head(1, 0, name, 0, 100), attributes)
 
 
-def tools(*, arguments: bool, results: bool, structured: bool = False, ids: bool = True, operation: bool = True) -> list[Span]:
+def tools(
+    *, arguments: bool, results: bool, structured: bool = False, ids: bool = True, operation: bool = True
+) -> list[Span]:
     found = []
     for n, (tool, args, call_id, result, turn) in enumerate(CALLS):
         attributes: dict[str, Any] = {"gen_ai.tool.name": tool}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,21 +19,47 @@ from tests.captured import CASES, telemetry
 _SPANS = [span for case in CASES[::9] for span in telemetry(case)[0]]
 KEYS = sorted({key for span in _SPANS for key in span.attributes} | {"gen_ai.input.messages", "tool_arguments"})
 NAMES = sorted({span.head.name for span in _SPANS} | {"invoke_agent x", "execute_tool x"})
-EVENTS = ("gen_ai.user.message", "gen_ai.choice", "gen_ai.tool.message", "exception", "gen_ai.evaluation.result", "other")
-WORDS = ("role", "parts", "content", "tool_calls", "type", "text", "messages", "kwargs", "lc", "id", "name", "args", "input")
+EVENTS = (
+    "gen_ai.user.message",
+    "gen_ai.choice",
+    "gen_ai.tool.message",
+    "exception",
+    "gen_ai.evaluation.result",
+    "other",
+)
+WORDS = (
+    "role",
+    "parts",
+    "content",
+    "tool_calls",
+    "type",
+    "text",
+    "messages",
+    "kwargs",
+    "lc",
+    "id",
+    "name",
+    "args",
+    "input",
+)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(WORDS),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 texts = json_values.map(json.dumps) | json_values.map(repr) | st.text(max_size=20)
 cut = st.tuples(texts, st.integers(1, 30)).map(lambda pair: pair[0][: pair[1]])
 values = json_values | texts | cut | st.binary(max_size=4) | st.lists(texts, max_size=2).map(tuple)
 attributes = st.dictionaries(st.sampled_from(KEYS), values, max_size=8)
-kinds = st.sampled_from(("TOOL", "LLM", "AGENT", "CHAIN", "tool", "agent", "workflow", "task", "llm", "chain", "execute_tool"))
+kinds = st.sampled_from(
+    ("TOOL", "LLM", "AGENT", "CHAIN", "tool", "agent", "workflow", "task", "llm", "chain", "execute_tool")
+)
 marks = st.dictionaries(
-    st.sampled_from(("openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "gen_ai.operation.name")), kinds
+    st.sampled_from(("openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind", "gen_ai.operation.name")),
+    kinds,
 )
 
 
@@ -106,3 +133,17 @@ def test_a_marker_is_on_every_claimed_span_of_an_unknown_scope() -> None:
         if span.head.scope not in SCOPES and read(span) is not None:
             keys = " ".join((*span.attributes, *(k for e in span.events for k in e.attributes))).encode()
             assert any(marker in keys for marker in MARKERS), span.head
+
+
+@pytest.mark.parametrize("depth", [10, 60, 70, 400, 900, 5000])
+@pytest.mark.parametrize(
+    "key", ["gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.tool.definitions"]
+)
+@pytest.mark.parametrize("form", ['{"a":', "[", '{"parts":[', '[{"function_declarations":', '{"messages":['])
+def test_deep_nesting_does_not_exhaust_the_stack(depth: int, key: str, form: str) -> None:
+    closing = form[::-1].translate(str.maketrans("{[", "}]"))
+    text = form * depth + "0" + "".join(c for c in closing if c in "}]") * depth
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x", key: text}
+    twice = [Span(Head("t" * 32, span_id, scope=span_id), attributes) for span_id in ("a", "b")]
+    for run in trajectories(twice):
+        json.dumps(to_json(run))

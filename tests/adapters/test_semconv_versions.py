@@ -10,6 +10,7 @@ import pytest
 
 from luckrate_otel.batch import trajectories
 from luckrate_otel.model import Step, Turn
+from luckrate_otel.otlp.any_value import TRUNCATED
 from luckrate_otel.telemetry import LogRecord, Span
 from tests.adapters import semconv as told
 
@@ -150,3 +151,12 @@ def test_agent_without_any_sign_of_tools_says_so() -> None:
     (run,) = trajectories([told.agent(AGENT)])
     assert run.steps == ()
     assert run.coverage.tools is False
+
+
+def test_what_the_decoder_cut_is_not_captured() -> None:
+    """Values beyond the decoder's bounds are marked by it, as a value or as one more key."""
+    tool = told.tools(arguments=True, results=True, structured=True)[0]
+    for cut in (TRUNCATED, {"order": "A-17", TRUNCATED: TRUNCATED}):
+        attributes = {**tool.attributes, "gen_ai.tool.call.arguments": cut, "gen_ai.tool.call.result": TRUNCATED}
+        (run,) = trajectories([told.agent(AGENT), replace(tool, attributes=attributes)])
+        assert run.gaps == {(0, "args"): "truncated", (0, "result"): "truncated"}

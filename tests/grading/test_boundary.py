@@ -34,6 +34,7 @@ PURE = (
     "payloads",
     "pipeline",
     "provenance",
+    "record",
     "rules",
     "runs",
     "spec",

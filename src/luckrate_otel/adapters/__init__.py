@@ -62,7 +62,7 @@ ADAPTERS: tuple[Adapter, ...] = (
         ("opentelemetry.instrumentation.crewai.instrumentation", "opentelemetry.instrumentation.crewai"),
         tool_spans=False,
     ),
-    Adapter("crewai_native", crewai.read_native, ("crewai.telemetry",), tool_spans=False),
+    Adapter(crewai.NATIVE, crewai.read_native, ("crewai.telemetry",), tool_spans=False),
     Adapter(traceloop.NAME, traceloop.read, ("opentelemetry.instrumentation.langchain",), traceloop.KIND),
     Adapter(n8n.NAME, n8n.read, ("n8n-workflow", "n8n-instrumentation")),
     Adapter(vercel_ai.NAME, vercel_ai.read, ("ai", "@n8n/agents"), vercel_ai.OPERATION),
@@ -113,4 +113,7 @@ def adapter_of(source: Span | LogRecord) -> Adapter:
 def read(source: Span | LogRecord) -> Facts | None:
     """Facts of a span or log record, None if it is not about an agent. Never raises on what the attributes hold."""
     adapter = adapter_of(source)
-    return adapter.read(source) if isinstance(source, Span) else adapter.read_log(source)
+    try:
+        return adapter.read(source) if isinstance(source, Span) else adapter.read_log(source)
+    except RecursionError:  # content nested hundreds of levels deep is nobody's message
+        return None

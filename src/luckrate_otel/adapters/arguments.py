@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import is_redacted, loads
+from luckrate_otel.adapters.structured import CUT, fits, is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
@@ -15,6 +15,9 @@ from luckrate_otel.telemetry import Value
 # join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
 POSITIONAL = ""
 
+# No schema of a real tool nests this deep; comparing deeper values would exhaust the interpreter's stack.
+MAX_DEPTH = 64
+
 Arguments = tuple[Mapping[str, Value] | None, Gap | None]
 
 
@@ -22,8 +25,10 @@ def arguments(value: Value) -> Arguments:
     """Arguments as the model sent them: an object, or its JSON (once or twice encoded) or Python text."""
     if value is None:
         return None, Gap.NOT_CAPTURED
+    if value == CUT or (isinstance(value, Mapping) and CUT in value):
+        return None, Gap.TRUNCATED
     if isinstance(value, Mapping):
-        return value, None
+        return (value, None) if fits(value, MAX_DEPTH) else (None, Gap.TOO_LARGE)
     if not isinstance(value, str):
         return None, Gap.NOT_CAPTURED
     if not value.strip():
@@ -39,7 +44,8 @@ def _from_text(text: str, levels: int) -> Arguments:
     except ValueError:
         return _from_repr(text)
     if isinstance(found, Mapping):
-        return found, None
+        nested = text.count("{") + text.count("[") > MAX_DEPTH and not fits(found, MAX_DEPTH)
+        return (None, Gap.TOO_LARGE) if nested else (found, None)
     if found is None:
         return {}, None
     if isinstance(found, str) and levels:
@@ -72,3 +78,14 @@ def from_signature(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> Arg
 
 def is_signature(value: Any) -> bool:
     return isinstance(value, Mapping) and "kwargs" in value and isinstance(value.get("args", ()), (list, tuple))
+
+
+def named(args: Mapping[str, Value], asked: Mapping[str, Value]) -> Mapping[str, Value] | None:
+    """The names for values that came without them, from the model's own call; None if these are not its values."""
+    loose = args.get(POSITIONAL)
+    values = loose if isinstance(loose, (list, tuple)) else (loose,)
+    rest = {k: v for k, v in args.items() if k != POSITIONAL}
+    left = [v for k, v in asked.items() if k not in rest]
+    if any(k not in asked or asked[k] != v for k, v in rest.items()) or len(left) < len(values):
+        return None
+    return asked if all(v in left or str(v) in map(str, left) for v in values) else None

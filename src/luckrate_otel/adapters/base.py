@@ -25,8 +25,18 @@ CONVERSATION_KEYS = (
     "ai.telemetry.metadata.sessionId",
 )
 CASE_KEY = "luckrate.case"
-# LangGraph's name for a graph that was compiled without one.
-NO_NAMES = frozenset({"LangGraph", "CompiledStateGraph", "RunnableSequence"})
+# What frameworks write for an agent without a name: LangGraph's default, and class names of LangChain and smolagents.
+NO_NAMES = frozenset(
+    {
+        "LangGraph",
+        "CompiledStateGraph",
+        "RunnableSequence",
+        "AgentExecutor",
+        "ToolCallingAgent",
+        "CodeAgent",
+        "MultiStepAgent",
+    }
+)
 _MAX_ATTRIBUTE_CHARS = 256  # what specs match on is short; content is not
 
 

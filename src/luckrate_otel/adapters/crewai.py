@@ -21,6 +21,7 @@ from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Status, Value
 
 NAME = "crewai"
+NATIVE = "crewai_native"
 
 KIND = "traceloop.span.kind"
 AGENT_NAME = "gen_ai.agent.name"
@@ -74,10 +75,10 @@ def read_native(span: Span) -> Facts | None:
     attributes = {CREW_ID: crew} if isinstance(crew, str) else {}
     if span.head.name == "Crew Created":
         task = _request(mapping(span.attributes.get("crew_inputs")))
-        return facts(Role.AGENT, NAME, span, task_input=task, attributes=attributes)
+        return facts(Role.AGENT, NATIVE, span, task_input=task, attributes=attributes)
     if span.head.name == "Crew Execution":
         return facts(
-            Role.WRAPPER, NAME, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes
+            Role.WRAPPER, NATIVE, span, final_output=text_of(span.attributes.get("crew_output")), attributes=attributes
         )
     return None
 

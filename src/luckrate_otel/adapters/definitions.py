@@ -34,7 +34,14 @@ def _read(value: Any) -> tuple[ToolDefinition, ...]:
         value = value.get("tools", [value])
     if not isinstance(value, (list, tuple)):
         return ()
-    return tuple(d for item in value if (d := _one(mapping(item))) is not None)
+    found: list[ToolDefinition] = []
+    for item in map(mapping, value):
+        inner = item.get("function_declarations", item.get("functionDeclarations"))  # Gemini groups them
+        if inner is not None:
+            found += _read(inner)
+        elif (one := _one(item)) is not None:
+            found.append(one)
+    return tuple(found)
 
 
 def _one(item: Mapping[str, Any]) -> ToolDefinition | None:

@@ -15,9 +15,19 @@ from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import CASE_KEY, conversation, facts, name_of, tokens
 from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.messages import calls_in, instructions, message, messages
+from luckrate_otel.adapters.genai_events import (
+    DETAILS,
+    INPUT,
+    MESSAGE_ROLES,
+    OUTPUT,
+    either,
+    event_inputs,
+    event_outputs,
+    indexed,
+)
+from luckrate_otel.adapters.messages import calls_in, instructions, messages
 from luckrate_otel.adapters.results import Returned, outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import mapping, structured, text_of
+from luckrate_otel.adapters.structured import text_of
 from luckrate_otel.facts import Evaluation, Facts, Gap, Message, Response, Role
 from luckrate_otel.telemetry import Head, LogRecord, Span, Value
 
@@ -28,10 +38,8 @@ AGENT_NAME = "gen_ai.agent.name"
 WORKFLOW_NAME = "gen_ai.workflow.name"  # until genai 0.1.0, then AGENT_NAME
 TOOL_NAME = "gen_ai.tool.name"
 CALL_ID = "gen_ai.tool.call.id"
-INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 SYSTEM, DEFINITIONS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
 FINISH = "gen_ai.response.finish_reasons"
-DETAILS = "gen_ai.client.inference.operation.details"
 EVALUATION = "gen_ai.evaluation.result"
 OWN_EVALUATION = "luckrate.path"  # ours, of an earlier hop: never read for grading
 
@@ -52,12 +60,6 @@ OPERATIONS = {
 # Operations that are neither a step nor a container of steps worth keeping.
 _ASIDE = frozenset({"embeddings", "retrieval", "create_agent", "rerank"})
 
-_ROLES = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
 _TOKENS = (
     ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
     ("gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"),
@@ -80,8 +82,8 @@ def _holds_a_conversation(span: Span) -> bool:
     """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
     parts of it.
     """
-    operation = span.attributes.get(OPERATION)
-    return operation is None or operation in OPERATIONS or str(operation).startswith("invoke_")
+    operation = text_of(span.attributes.get(OPERATION))
+    return operation is None or operation in OPERATIONS or operation.startswith("invoke_")
 
 
 def role_of(span: Span) -> Role | None:
@@ -110,7 +112,7 @@ def _role_without_operation(span: Span) -> Role | None:
     if (
         INPUT in attributes
         or OUTPUT in attributes
-        or any(e.name in _ROLES or e.name == "gen_ai.choice" for e in span.events)
+        or any(e.name in MESSAGE_ROLES or e.name == "gen_ai.choice" for e in span.events)
     ):
         return Role.MODEL if "gen_ai.system" in attributes or "gen_ai.provider.name" in attributes else Role.WRAPPER
     if AGENT_NAME in attributes or "gen_ai.agent.id" in attributes:
@@ -239,7 +241,7 @@ def _inputs(span: Span) -> tuple[Message, ...]:
         return messages(span.attributes[INPUT])
     if span.events:
         return tuple(m for e in span.events for m in event_inputs(e.name, e.attributes, None))
-    return _indexed(span.attributes, "gen_ai.prompt")
+    return indexed(span.attributes, "gen_ai.prompt")
 
 
 def _outputs(span: Span) -> tuple[Message, ...]:
@@ -247,96 +249,7 @@ def _outputs(span: Span) -> tuple[Message, ...]:
         return messages(span.attributes[OUTPUT], "assistant")
     if span.events:
         return tuple(m for e in span.events for m in event_outputs(e.name, e.attributes, None))
-    return _indexed(span.attributes, "gen_ai.completion", "assistant")
-
-
-def event_inputs(name: str, attributes: Mapping[str, Value], body: Value) -> tuple[Message, ...]:
-    """Messages that went to the model, from a span event or log record of any version."""
-    if name == DETAILS:
-        return messages(_either(attributes, body, INPUT))
-    if name == "gen_ai.content.prompt":  # until 1.27
-        return messages(_either(attributes, body, "gen_ai.prompt"))
-    if name in _ROLES:
-        return _event_message(_ROLES[name], _content(attributes, body))
-    return ()
-
-
-def event_outputs(name: str, attributes: Mapping[str, Value], body: Value) -> tuple[Message, ...]:
-    """Messages that the model answered, from a span event or log record of any version."""
-    if name == DETAILS:
-        return messages(_either(attributes, body, OUTPUT), "assistant")
-    if name == "gen_ai.content.completion":
-        return messages(_either(attributes, body, "gen_ai.completion"), "assistant")
-    if name == "gen_ai.choice":
-        return _event_message("assistant", _content(attributes, body))
-    return ()
-
-
-def _either(attributes: Mapping[str, Value], body: Value, key: str) -> Value:
-    found = attributes.get(key)
-    return found if found is not None else mapping(body).get(key)
-
-
-def _content(attributes: Mapping[str, Value], body: Value) -> Mapping[str, Any]:
-    """The body of an old event: the log body, or its fields as attributes where it became a span event."""
-    found, _ = structured(body)
-    if isinstance(found, Mapping):
-        return found
-    if isinstance(found, str):
-        return {"content": found}
-    return {k: v for k, v in attributes.items() if not k.startswith("gen_ai.") or k == "gen_ai.event.content"}
-
-
-def _event_message(role: str, body: Mapping[str, Any]) -> tuple[Message, ...]:
-    opened = {k: _opened(v) for k, v in body.items() if k not in ("finish_reason", "index")}
-    if "gen_ai.event.content" in opened:  # Azure's and older emitters' single attribute
-        whole = opened["gen_ai.event.content"]
-        opened = dict(whole) if isinstance(whole, Mapping) else {"content": whole}
-    if role == "tool" and "content" in opened:
-        opened.setdefault("tool_call_id", opened.pop("id", None))
-    if role == "assistant" and isinstance(opened.get("message"), (str, list, tuple)):
-        opened["content"] = opened.pop("message")
-    if isinstance(inner := opened.get("message"), Mapping):  # a choice: tool calls inside the message or beside it
-        opened = {**opened, **inner}
-    found = message({"role": role, **opened}, role)
-    return (found,) if found is not None and found.parts else ()
-
-
-def _opened(value: Value) -> Value:
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        found, gap = structured(value)
-        return value if gap else found
-    return value
-
-
-# ---- OpenLLMetry's flattened messages, which other emitters copied ------------------------------
-
-
-def _indexed(attributes: Mapping[str, Value], prefix: str, role: str = "user") -> tuple[Message, ...]:
-    """`gen_ai.prompt.N.role`, `.content`, `.tool_calls.M.name`, … and the like for completions."""
-    if f"{prefix}.0.role" not in attributes and f"{prefix}.0.content" not in attributes:
-        return messages(attributes.get(prefix), role) if prefix in attributes else ()
-    found = []
-    for n in range(_MAX_INDEX):
-        at = f"{prefix}.{n}."
-        own = attributes.get(at + "role")
-        content = attributes.get(at + "content")
-        calls = [
-            {k: attributes.get(f"{at}tool_calls.{m}.{k}") for k in ("id", "name", "arguments")}
-            for m in range(_MAX_INDEX)
-            if f"{at}tool_calls.{m}.name" in attributes
-        ]
-        if own is None and content is None and not calls:
-            break
-        call_id = attributes.get(at + "tool_call_id")
-        one = message({"role": own or role, "content": content, "tool_calls": calls, "tool_call_id": call_id}, role)
-        if one is not None and one.parts:
-            found.append(one)
-    return tuple(found)
-
-
-# Messages of one call, and calls of one message: a bound against hostile attribute names, no limit in practice.
-_MAX_INDEX = 512
+    return indexed(span.attributes, "gen_ai.completion", "assistant")
 
 
 # ---- evaluations -------------------------------------------------------------------------------
@@ -375,7 +288,7 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
         return None
     inputs, outputs = event_inputs(name, log.attributes, log.body), event_outputs(name, log.attributes, log.body)
     evaluation = _evaluation(log.attributes, log.time_ns) if name == EVALUATION else None
-    system = instructions(_either(log.attributes, log.body, SYSTEM))
+    system = instructions(either(log.attributes, log.body, SYSTEM))
     if not (inputs or outputs or evaluation or system):
         return None
     head = Head(
@@ -398,7 +311,7 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
         inputs=inputs,
         outputs=outputs,
         system=system,
-        definitions=definitions(_either(log.attributes, log.body, DEFINITIONS)),
+        definitions=definitions(either(log.attributes, log.body, DEFINITIONS)),
         evaluations=(evaluation,) if evaluation else (),
         finish_reasons=finish_reasons(log.attributes.get(FINISH)),
     )

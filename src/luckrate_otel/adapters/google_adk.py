@@ -8,6 +8,8 @@ from typing import Any
 from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
+from luckrate_otel.adapters.definitions import definitions
+from luckrate_otel.adapters.genai_events import INPUT, OUTPUT
 from luckrate_otel.adapters.messages import message, messages, text_in
 from luckrate_otel.adapters.results import Returned, returned
 from luckrate_otel.adapters.structured import dumps, mapping, structured
@@ -31,7 +33,7 @@ def read(span: Span) -> Facts | None:
     role = genai.role_of(span)
     if role is Role.TOOL:
         return _tool(span)
-    if role is Role.MODEL and not (genai.INPUT in span.attributes or genai.OUTPUT in span.attributes):
+    if role is Role.MODEL and not (INPUT in span.attributes or OUTPUT in span.attributes):
         # Legacy: the inner span of the same model call, without content of its own.
         return genai.read_conversation(span, Role.MODEL, adapter=NAME, inputs=(), outputs=())
     return genai.read_conversation(span, role, adapter=NAME) if role else None
@@ -68,6 +70,7 @@ def _legacy_model(span: Span) -> Facts:
         inputs=messages(request.get("contents")),
         outputs=(answer,) if answer and answer.parts else (),
         system=_system(config.get("system_instruction")),
+        definitions=definitions(config.get("tools")),
         finish_reasons=genai.finish_reasons(span.attributes.get(genai.FINISH)),
     )
 

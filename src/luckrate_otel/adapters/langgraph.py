@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters.base import name_of
+from luckrate_otel.adapters.structured import text_of
 
 # Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other
 # graphs.
@@ -17,7 +18,7 @@ def is_graph(metadata: Mapping[str, Any], name: str) -> bool:
 
     The outermost graph has no node of its own; a nested one inherits its host's node and is known by its agent name.
     """
-    if metadata.get("ls_integration") not in _GRAPHS:
+    if text_of(metadata.get("ls_integration")) not in _GRAPHS:
         return False
     return "langgraph_node" not in metadata or (
         metadata.get("lc_agent_name") == name and metadata["langgraph_node"] != name

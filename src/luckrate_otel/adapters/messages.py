@@ -14,6 +14,7 @@ from typing import Any
 
 from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.arguments import arguments
+from luckrate_otel.adapters.replay import Replay
 from luckrate_otel.adapters.results import outcome, returned, tells_failure
 from luckrate_otel.adapters.structured import is_redacted, structured, text_of
 from luckrate_otel.facts import Call, Message, Part, Response, Text
@@ -41,6 +42,8 @@ _ENUM = re.compile(r"<\w+\.\w+: '([\w-]+)'>")
 
 def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
     """All messages of an attribute or log body; role: of a bare text. Empty for what cannot be read."""
+    if isinstance(value, str) and (replayed := _REPLAY.messages(value, _with_roles)) is not None:
+        return replayed
     found, _ = structured(value)
     if isinstance(found, Mapping):
         inner = found.get("messages")
@@ -54,6 +57,16 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
     if _is_parts(found):
         return _some(Message(role, parts(found)))
     return tuple(m for item in found if (m := message(item, role)) is not None and m.parts)
+
+
+_REPLAY = Replay()
+
+
+def _with_roles(found: Any) -> tuple[Message, ...] | None:
+    """Messages of an array whose items all name their role: only then does none depend on another or on a default."""
+    if not all(isinstance(item, Mapping) and isinstance(item.get("role"), str) for item in found):
+        return None
+    return tuple(m for item in found if (m := message(item, "user")) is not None and m.parts)
 
 
 def message(value: Any, role: str = "user") -> Message | None:
@@ -288,11 +301,10 @@ def _is_parts(value: Any) -> bool:
 
 
 def _looks_like_part(value: Mapping[str, Any]) -> bool:
-    if value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
+    kind = text_of(value.get("type"))
+    if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return False
-    return (
-        value.get("type") in _PARTS or value.get("type") == "text" or "text" in value or any(k in value for k in _KEYED)
-    )
+    return kind in _PARTS or kind == "text" or "text" in value or any(k in value for k in _KEYED)
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:

@@ -253,22 +253,25 @@ def _container(span: Span, role: Role) -> Facts:
         name = name_of(span.head.name) if graph else None
     elif role is Role.AGENT and name is None:
         role = Role.WRAPPER  # OpenAI Agents SDK: the trace itself, no agent
+    if role is Role.WRAPPER and "langgraph_node" in metadata:
+        return facts(role, NAME, span)  # a node: what it was given is state, and often large
     task, final = _task(attributes.get(INPUT)), _final(attributes.get(OUTPUT))
     if role is Role.AGENT and task and (managed := _MANAGED.match(task)):
         return _managed(span, managed["name"], managed["task"].strip(), final)
-    node = "langgraph_node" in metadata and role is Role.WRAPPER
     return facts(
         role,
         NAME,
         span,
         agent=name,
-        task_input=None if node else task,
-        final_output=None if node or span.head.status is Status.ERROR else final,
+        task_input=task,
+        final_output=None if span.head.status is Status.ERROR else final,
     )
 
 
 def _managed(span: Span, name: str, task: str, final: str | None) -> Facts:
-    """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the argument."""
+    """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the
+    argument.
+    """
     ok, error = failure(span)
     return facts(
         Role.AGENT,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
+from luckrate_otel.adapters.genai_events import event_inputs, event_outputs
 from luckrate_otel.adapters.messages import messages
 from luckrate_otel.adapters.results import returned
 from luckrate_otel.adapters.structured import dumps, mapping, sequence, text_of
@@ -68,6 +69,6 @@ def _from_events(found: Facts, value: Value) -> Facts:
     """Format 1 keeps the log events of 1.28 as a JSON list on the span."""
     bodies = [mapping(event) for event in sequence(value)]
     named = [(text_of(body.get("event.name")) or "", body) for body in bodies]
-    inputs = tuple(m for name, body in named for m in genai.event_inputs(name, {}, body))
-    outputs = tuple(m for name, body in named for m in genai.event_outputs(name, {}, body))
+    inputs = tuple(m for name, body in named for m in event_inputs(name, {}, body))
+    outputs = tuple(m for name, body in named for m in event_outputs(name, {}, body))
     return replace(found, inputs=inputs, outputs=outputs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import dumps, is_redacted, loads, text_of
+from luckrate_otel.adapters.structured import CUT, dumps, is_redacted, loads, text_of
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
@@ -53,36 +53,54 @@ def returned(value: Value) -> Returned:
         return Returned(None, gap=Gap.NOT_CAPTURED)
     if is_redacted(value):
         return Returned(None, gap=Gap.REDACTED)
+    if value == CUT:
+        return Returned(None, gap=Gap.TRUNCATED)
     return _unwrap(value, _DEPTH)
 
 
 def _unwrap(value: Value, depth: int) -> Returned:
     if isinstance(value, str):
         return _from_text(value, depth)
+    return _opened(value, depth) or Returned(dumps(value))
+
+
+def _opened(value: Value, depth: int) -> Returned | None:
+    """What is inside a wrapping; None if this is the tool's own data."""
     if depth and isinstance(value, Mapping):
-        found = _from_mapping(value, depth - 1)
-        if found is not None:
-            return found
+        return _from_mapping(value, depth - 1)
     if depth and isinstance(value, (list, tuple)) and value:
-        found = _from_blocks(value, depth - 1)
-        if found is not None:
-            return found
-    return Returned(dumps(value))
+        return _from_blocks(value, depth - 1)
+    return None
 
 
 def _from_text(text: str, depth: int) -> Returned:
-    if not depth or text[:1] not in ("{", "[", '"'):
+    start = text[:1]
+    if not depth or start not in ("{", "[", '"') or not start:
         return _from_repr(text) if text.startswith(("content=", "Command(")) else Returned(text)
+    if start != '"' and not any(key in text for key in _WRAPPING_KEYS):
+        return Returned(text)  # most results: the tool's own JSON, which need not be parsed at all
     try:
         found = loads(text)
     except ValueError:
         # Plain text may begin with a bracket too; only a wrapping that was cut hides where the output begins.
         return Returned(None, gap=Gap.TRUNCATED) if _begins_wrapping(text) else Returned(text)
     if isinstance(found, str):
-        return _from_text(found, 0) if not found.startswith(("content=", "Command(")) else _from_repr(found)
-    inner = _unwrap(found, depth)
-    unchanged = isinstance(found, (Mapping, list)) and inner.text == dumps(found)
-    return Returned(text, inner.ok, inner.call_id) if unchanged else inner
+        return _from_repr(found) if found.startswith(("content=", "Command(")) else Returned(found)
+    return _opened(found, depth) or Returned(text)
+
+
+# One of these is in every wrapping that _from_mapping and _from_blocks know.
+_WRAPPING_KEYS = (
+    '"content"',
+    '"text"',
+    '"kwargs"',
+    '"update"',
+    '"output"',
+    '"toolResult"',
+    '"functionResponse"',
+    '"value"',
+    '"json"',
+)
 
 
 def _begins_wrapping(text: str) -> bool:

@@ -21,6 +21,10 @@ REDACTED = frozenset(
 )
 
 
+# What the OTLP decoder leaves in place of a value beyond its bounds; as a key it stands for the pairs left out.
+CUT = "[truncated by luckrate-otel]"
+
+
 def _constant(name: str) -> str:
     # NaN and Infinity are no JSON; as text they survive a round trip through every strict parser.
     return name
@@ -56,6 +60,22 @@ def plain(value: Value, depth: int = 64) -> Any:
     return value
 
 
+def fits(value: Value, depth: int) -> bool:
+    """Nested no deeper than this. Without recursion, as what it guards against is exactly that."""
+    level: list[Any] = [value]
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (Mapping, list, tuple))
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, (Mapping, list, tuple))
+        ]
+        if not level:
+            return True
+    return False
+
+
 def is_redacted(value: Value) -> bool:
     return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED
 
@@ -71,6 +91,8 @@ def structured(value: Value) -> tuple[Any, Gap | None]:
         return value, None
     if is_redacted(value):
         return None, Gap.REDACTED
+    if value == CUT:
+        return None, Gap.TRUNCATED
     start = value[:1] if value[:1] not in " \n\r\t" else value.lstrip()[:1]
     if start not in ("{", "[", '"') or not start:
         return value, None

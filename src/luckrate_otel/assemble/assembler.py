@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from luckrate_otel.assemble.check import Candidate, candidates, last_candidates
 from luckrate_otel.assemble.clocks import Clocks, Limits
@@ -16,6 +15,7 @@ from luckrate_otel.assemble.sharing import Shared, has_shareable
 from luckrate_otel.assemble.sizes import LINK_BYTES, TRACE_BYTES, size_of_facts
 from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace
 from luckrate_otel.facts import CloseReason, Facts
+from luckrate_otel.record import replace
 
 # A look at a trace costs about 3 µs per fact. Large traces are looked at less often, so that no trace costs more than
 # 3 % of a core; their runs may be judged up to 0.1 ms per fact later than they are due.

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from luckrate_otel.facts import ClosedRun, Facts
+from luckrate_otel.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Held:
     """One held span, as it is handed out.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from luckrate_otel.assemble.sizes import MESSAGE_BYTES, size_of_facts, size_of_message
 from luckrate_otel.facts import Call, Facts, Message, Part, Text, ToolDefinition
+from luckrate_otel.record import replace
 
 
 class Shared:
@@ -18,7 +18,7 @@ class Shared:
     __slots__ = ("_definitions", "_messages", "_texts")
 
     def __init__(self) -> None:
-        self._messages: dict[Hashable, list[Message]] = {}
+        self._messages: dict[Hashable, Message | list[Message]] = {}  # a list only where several are alike
         self._definitions: list[tuple[ToolDefinition, ...]] = []
         self._texts: dict[str, str] = {}
 
@@ -27,33 +27,40 @@ class Shared:
         inputs, of_inputs = self._share_messages(facts.inputs)
         outputs, of_outputs = self._share_messages(facts.outputs)
         size = size_of_facts(facts, messages=of_inputs + of_outputs)
-        system = []
-        for text in facts.system:
-            known = self._texts.setdefault(text, text)
-            size -= len(text) if known is not text else 0
-            system.append(known)
-        shared = replace(
-            facts,
-            inputs=inputs,
-            outputs=outputs,
-            system=tuple(system),
-            definitions=self._share_definitions(facts.definitions),
-        )
-        return shared, size
+        system = facts.system
+        if system:
+            known = tuple([self._texts.setdefault(text, text) for text in system])
+            size -= sum(len(text) for text, own in zip(known, system, strict=True) if text is not own)
+            system = known
+        definitions = self._share_definitions(facts.definitions)
+        return replace(facts, inputs=inputs, outputs=outputs, system=system, definitions=definitions), size
 
     def _share_messages(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
         shared = []
         size = 0
         for message in messages:
-            alike = self._messages.setdefault(_likeness(message), [])
-            known = next((m for m in alike if m == message), None)
+            known = self._known(message)
             if known is None:
-                if len(alike) < _MAX_ALIKE:
-                    alike.append(message)
                 size += size_of_message(message) + MESSAGE_BYTES
             shared.append(known or message)
             size += 8
         return tuple(shared), size
+
+    def _known(self, message: Message) -> Message | None:
+        """An equal message of this trace; None if this is the first one, which is then remembered."""
+        likeness = _likeness(message)
+        alike = self._messages.setdefault(likeness, message)
+        if alike is message:
+            return None
+        if isinstance(alike, Message):
+            if alike == message:
+                return alike
+            self._messages[likeness] = [alike, message]
+            return None
+        known = next((m for m in alike if m == message), None)
+        if known is None and len(alike) < _MAX_ALIKE:
+            alike.append(message)
+        return known
 
     def _share_definitions(self, definitions: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
         if not definitions:
@@ -78,7 +85,9 @@ def has_shareable(facts: Facts) -> bool:
 
 def _likeness(message: Message) -> Hashable:
     """Equal for equal messages; arguments are mappings, which have no hash, and count by their number here."""
-    return message.role, tuple(map(_likeness_of_part, message.parts))
+    if len(message.parts) == 1:
+        return _likeness_of_part(message.parts[0])
+    return tuple(map(_likeness_of_part, message.parts))
 
 
 def _likeness_of_part(part: Part) -> Hashable:

@@ -24,11 +24,18 @@ _DEPTH = 8  # deeper values are counted as one object; decoding bounds depth, so
 def size_of_facts(facts: Facts, *, messages: int | None = None) -> int:
     """Bytes of an entry without its payload. messages: bytes of its messages, if counted already."""
     if messages is None:
-        messages = sum(map(size_of_message, (*facts.inputs, *facts.outputs)))
-    texts = (facts.result, facts.error, facts.task_input, facts.final_output, facts.case, *facts.system)
-    size = ENTRY_BYTES + messages + sum(_OBJECT_BYTES + len(text) for text in texts if text)
-    size += _size_of_value(facts.args) + _size_of_value(facts.attributes)
-    return size + sum(len(e.explanation or "") + 4 * _OBJECT_BYTES for e in facts.evaluations)
+        messages = sum(map(size_of_message, facts.inputs)) + sum(map(size_of_message, facts.outputs))
+    size = ENTRY_BYTES + messages
+    for text in (facts.result, facts.error, facts.task_input, facts.final_output, facts.case, *facts.system):
+        if text:
+            size += _OBJECT_BYTES + len(text)
+    if facts.args:
+        size += _size_of_value(facts.args)
+    if facts.attributes:
+        size += _size_of_value(facts.attributes)
+    if facts.evaluations:
+        size += sum(len(e.explanation or "") + 4 * _OBJECT_BYTES for e in facts.evaluations)
+    return size
 
 
 def size_of_message(message: Message) -> int:
@@ -44,10 +51,15 @@ def _size_of_part(part: Part) -> int:
 
 
 def _size_of_value(value: Any, depth: int = 0) -> int:
-    if isinstance(value, str | bytes):
+    """Asked of every attribute: decoded values are str, dict, tuple and list, tested before their abstract kinds."""
+    if isinstance(value, (str, bytes)):
         return _OBJECT_BYTES + len(value)
-    if depth < _DEPTH and isinstance(value, Mapping):
-        return _OBJECT_BYTES + sum(len(str(k)) + 100 + _size_of_value(v, depth + 1) for k, v in value.items())
-    if depth < _DEPTH and isinstance(value, tuple | list):
-        return _OBJECT_BYTES + sum(8 + _size_of_value(v, depth + 1) for v in value)
+    if depth < _DEPTH:
+        if isinstance(value, (dict, Mapping)):
+            size = _OBJECT_BYTES
+            for key, item in value.items():
+                size += len(str(key)) + 100 + _size_of_value(item, depth + 1)
+            return size
+        if isinstance(value, (tuple, list)):
+            return _OBJECT_BYTES + sum(8 + _size_of_value(item, depth + 1) for item in value)
     return 0 if value is None else _OBJECT_BYTES // 2

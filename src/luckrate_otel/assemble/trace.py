@@ -154,7 +154,10 @@ class Trace:
         of their own and are the same only if all of their facts are."""
         head = facts.head
         novelty = Novelty.NEW
-        for entry in self._at(_key(facts))[-_MAX_ALIKE:]:
+        key = _key(facts)
+        if key not in self.entries:
+            return novelty
+        for entry in self._at(key)[-_MAX_ALIKE:]:
             known = entry.facts
             if (light if entry.compacted and light is not None else facts) == known:
                 return Novelty.SAME

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
 
@@ -39,6 +40,7 @@ class Execution:
         return self.fact.head.end_ns
 
 
+@lru_cache(maxsize=4096)
 def canonical(tool: str) -> str:
     """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
     `delegate_work_to_coworker`.
@@ -88,29 +90,29 @@ def agree(one: Facts, other: Facts) -> bool:
     """Arguments are equal as far as both tell them."""
     if one.args is None or other.args is None or one.args == other.args:
         return True
-    return POSITIONAL in one.args or POSITIONAL in other.args
+    if POSITIONAL in one.args:
+        return POSITIONAL in other.args or named(one.args, other.args) is not None
+    return POSITIONAL in other.args and named(other.args, one.args) is not None
 
 
 def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
     """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one
     enclosing the other.
     """
-    ordered = sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans))
     kept: list[Execution] = []
-    open_: list[Execution] = []
-    for execution in ordered:
-        open_ = [e for e in open_ if e.end_ns + SLACK_NS >= execution.start_ns]
-        twin = next((e for e in sorted(open_, key=lambda e: -e.start_ns) if _are_twins(e, execution, tree)), None)
+    going: list[int] = []  # places in kept of the calls that may still be running, by start
+    for execution in sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans)):
+        going = [at for at in going if kept[at].end_ns + SLACK_NS >= execution.start_ns]
+        twin = next((at for at in reversed(going) if _are_twins(kept[at], execution, tree)), None)
         if twin is None:
+            going.append(len(kept))
             kept.append(execution)
-            open_.append(execution)
         else:
-            # The pair stays open for a third instrumentation, but takes no second span of a scope it
-            # has: that is a real repeat.
-            both = _merged([twin.fact, execution.fact])
-            merged = replace(both, spans=(*twin.spans, *execution.spans), scopes=twin.scopes | execution.scopes)
-            kept[kept.index(twin)] = merged
-            open_[open_.index(twin)] = merged
+            # The pair stays for a third instrumentation, but takes no second span of a scope it has: a real repeat.
+            first = kept[twin]
+            both = _merged([first.fact, execution.fact])
+            spans, scopes = (*first.spans, *execution.spans), first.scopes | execution.scopes
+            kept[twin] = replace(both, spans=spans, scopes=scopes)
     return kept
 
 

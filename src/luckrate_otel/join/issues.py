@@ -7,9 +7,11 @@ never became a span. Later inputs repeat them; each counts once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text
@@ -123,9 +125,13 @@ def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool
     turn counts too.
     """
     found: list[Issue] = []
+    going: list[Issue] = []  # of model calls that had not ended when the one at hand began
     for model in models:
-        known = [i for i in found if i.end_ns > model.start_ns and i.source.head.scope != model.fact.head.scope]
-        found += _asked(model, Counter(key_of(i.call) for i in known))
+        going = [i for i in going if i.end_ns > model.start_ns]
+        twins = Counter(key_of(i.call) for i in going if i.source.head.scope != model.fact.head.scope)
+        new = _asked(model, twins)
+        found += new
+        going += new
     found += _only_in_inputs(models, found, whole=whole)
     found += _only_in_containers(facts, found)
     return _answered(tuple(found), models)
@@ -259,6 +265,10 @@ def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[
     first: dict[Scope, Counter[Key]] = {}
     for model, answers, _ in pairs:
         first.setdefault(model.scope, Counter({k: len(v) for k, v in answers.items()}))
+    pairs = [p for p in pairs if p[1] or p[2]]  # those that show an answer at all
+    starts = [model.start_ns for model, _, _ in pairs]
+    ends = {model.scope: model for model in models}  # the last call of each conversation
+    heard = {model.scope for model in models if model.fact.inputs}
     seen: Counter[tuple[Scope, Key]] = Counter()
     done = []
     for issue in found:
@@ -270,14 +280,17 @@ def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[
         if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
-        later = [p for p in pairs if p[0].start_ns >= issue.start_ns and issue.source.head.span_id not in p[0].ids]
-        own = [p for p in later if p[0].scope == issue.scope]
-        answer = _first_answer(own, issue, key, n) or _first_answer(
-            [p for p in later if p[0].scope != issue.scope], issue, key, 0
-        )
+        after = bisect_left(starts, issue.start_ns)
+        later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
+        answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
+        if answer is None:
+            others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
+            answer = _first_answer(others, issue, key, 0)
         if answer is None and issue.end_ns <= issue.start_ns:
             answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
-        done.append(replace(issue, answer=answer, last=not own, shown=any(p[0].fact.inputs for p in own)))
+        own = ends.get(issue.scope)
+        last = own is None or own.start_ns < issue.start_ns or issue.source.head.span_id in own.ids
+        done.append(replace(issue, answer=answer, last=last, shown=not last and issue.scope in heard))
     return tuple(done)
 
 

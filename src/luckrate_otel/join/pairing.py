@@ -2,67 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Mapping
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.telemetry import Value
+
+# Calls of one tool that wait for their span at the same time; a bound against quadratic cost, not met in practice.
+MAX_LOOK_BACK = 512
 
 
 def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) -> dict[int, int]:
     """Index of execution → index of issue. Each issue runs once at most, and never before its model call began.
 
     By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
-    arguments,
-    and by tool alone where the span has no arguments. Of several, the conversation's own and the latest model call win.
+    arguments, and by tool alone where the span has no arguments. Of several, the
+    conversation's own and the latest model call win.
     """
+    pairs = _by_id(found, issues, tree)
     ids = {i.call.call_id for i in issues if i.call.call_id}
-    by_tool: dict[str, list[int]] = {}
-    for at, issue in enumerate(issues):
-        by_tool.setdefault(canonical(issue.call.tool), []).append(at)
-    free = set(range(len(issues)))
-    pairs: dict[int, int] = {}
-    for by_id in (True, False):  # first the certain ones, so that no guess takes what an id claims
-        for n, execution in enumerate(found):
-            if n in pairs:
-                continue
-            candidates = [i for i in by_tool.get(canonical(execution.fact.tool or ""), ()) if i in free]
-            best = _best(execution, candidates, issues, tree, ids, by_id=by_id)
+    used = set(pairs.values())
+    free: dict[str, list[int]] = {}
+    for at in sorted(range(len(issues)), key=lambda n: (issues[n].start_ns, -issues[n].position)):
+        if at not in used:
+            free.setdefault(canonical(issues[at].call.tool), []).append(at)
+    for n, execution in enumerate(found):
+        row = free.get(canonical(execution.fact.tool or ""))
+        if n not in pairs and row:
+            best = _latest_fit(execution, row, issues, tree.scope(execution.fact), ids)
             if best is not None:
                 pairs[n] = best
-                free.discard(best)
+                row.remove(best)
     return pairs
 
 
-def _best(
-    execution: Execution,
-    candidates: Iterable[int],
-    issues: tuple[Issue, ...],
-    tree: Tree,
-    ids: set[str],
-    *,
-    by_id: bool,
+def _by_id(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) -> dict[int, int]:
+    """The certain ones first, so that no guess takes what an id claims. Ids are unique within a conversation only."""
+    rows: dict[tuple[str, str], list[int]] = {}
+    for at, issue in enumerate(issues):
+        if issue.call.call_id:
+            rows.setdefault((canonical(issue.call.tool), issue.call.call_id), []).append(at)
+    pairs: dict[int, int] = {}
+    for n, execution in enumerate(found):
+        row = rows.get((canonical(execution.fact.tool or ""), execution.fact.call_id or ""), [])
+        begun = [at for at in row if issues[at].start_ns <= execution.start_ns]
+        if begun:
+            scope = tree.scope(execution.fact)
+            best = max(begun, key=lambda at: (_is_own(issues[at], scope), issues[at].start_ns, -issues[at].position))
+            pairs[n] = best
+            row.remove(best)
+    return pairs
+
+
+def _is_own(issue: Issue, scope: tuple[str, str]) -> bool:
+    return issue.scope[0] == scope[0]
+
+
+def _latest_fit(
+    execution: Execution, row: list[int], issues: tuple[Issue, ...], scope: tuple[str, str], ids: set[str]
 ) -> int | None:
-    fact = execution.fact
-    scope = tree.scope(fact)
-    foreign = fact.call_id is not None and fact.call_id not in ids
-    ranked = []
-    for at in candidates:
+    """The latest of these issues (by start) that the execution can belong to, of its own conversation if possible."""
+    call_id = execution.fact.call_id
+    other: int | None = None
+    upto = bisect_right(row, execution.start_ns, key=lambda at: issues[at].start_ns)
+    for at in reversed(row[max(upto - MAX_LOOK_BACK, 0) : upto]):
         issue = issues[at]
-        if issue.start_ns > execution.start_ns:
+        if call_id and issue.call.call_id and call_id in ids:
+            continue  # ids of one kind, and this is not the one
+        if not _fits(execution, issue):
             continue
-        same_id = fact.call_id is not None and fact.call_id == issue.call.call_id
-        if by_id != same_id:
-            continue
-        if not same_id and fact.call_id and issue.call.call_id and not foreign:
-            continue
-        if not same_id and not _fits(execution, issue):
-            continue
-        own = issue.scope == scope or issue.scope[0] == scope[0]
-        ranked.append((own, issue.start_ns, -issue.position, at))
-    return max(ranked)[3] if ranked else None
+        if _is_own(issue, scope):
+            return at
+        other = at if other is None else other
+    return other
 
 
 def _fits(execution: Execution, issue: Issue) -> bool:
@@ -75,14 +90,3 @@ def _fits(execution: Execution, issue: Issue) -> bool:
 def _loosely(args: Mapping[str, Value], asked: Mapping[str, Value]) -> bool:
     """Equal but for defaults that the framework filled in or left out."""
     return bool(asked) and all(k in args and args[k] == v for k, v in asked.items())
-
-
-def named(args: Mapping[str, Value], asked: Mapping[str, Value]) -> Mapping[str, Value] | None:
-    """The names for values that came without them, from the model's own call; None if these are not its values."""
-    loose = args.get(POSITIONAL)
-    values = loose if isinstance(loose, (list, tuple)) else (loose,)
-    rest = {k: v for k, v in args.items() if k != POSITIONAL}
-    left = [v for k, v in asked.items() if k not in rest]
-    if any(k not in asked or asked[k] != v for k, v in rest.items()) or len(left) < len(values):
-        return None
-    return asked if all(v in left or str(v) in map(str, left) for v in values) else None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Gap, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.pairing import named
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.telemetry import Status, Value
@@ -175,7 +174,8 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
     ok: bool | None
     error: str | None = None
     if answer is not None:
-        ok = answer.ok is not False
+        # Only the text can tell here; LangGraph's ToolNode and most hand-written loops begin a failure like this.
+        ok = answer.ok if answer.ok is not None else not (answer.result or "").startswith("Error:")
         error = None if ok else (answer.result or "error")[:500]
     elif span is not None:
         ok = span.head.status is not Status.ERROR

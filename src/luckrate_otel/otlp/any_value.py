@@ -8,6 +8,7 @@ Of duplicate keys the last one is kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from struct import pack
 from typing import Any, Final
 
@@ -149,7 +150,12 @@ def encode_pairs(tag: int, attributes: Mapping[str, Value]) -> bytes:
 
 
 def _encoded_pair(key: str, plain: Value, depth: int) -> bytes:
-    return delimited(0x0A, utf8(key)) + delimited(0x12, _encoded(plain, depth))
+    return _encoded_key(key) + delimited(0x12, _encoded(plain, depth))
+
+
+@lru_cache(1024)  # nearly all are constants of our own vocabulary
+def _encoded_key(key: str) -> bytes:
+    return delimited(0x0A, utf8(key))
 
 
 def _encoded(plain: Value, depth: int) -> bytes:

@@ -25,6 +25,12 @@ MAX_ITEM_BYTES = 16 * 1024 * 1024
 
 _NO_PARENT = bytes(8)
 
+# Trace and parent ids recur in all spans of a run, which then hold one text instead of 140 bytes each. Ten thousand
+# traces at once are more than fit into a request; past the bound all are forgotten and read again.
+_SEEN = 16_384
+_ID_BYTES = 16
+_seen: dict[bytes, str] = {}
+
 
 def decode_span(wire: bytes, envelope: Envelope) -> Span:
     """Decode the bytes of one Span. Raises Rejected if they are no protobuf message, TooLarge past MAX_ITEM_BYTES."""
@@ -39,9 +45,9 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
     status = span.status
     return Span(
         Head(
-            span.trace_id.hex(),
+            _shared_id(span.trace_id),
             span.span_id.hex(),
-            "" if parent == _NO_PARENT else parent.hex(),
+            "" if parent == _NO_PARENT else _shared_id(parent),
             span.name.decode("utf-8", "replace"),
             span.kind,
             span.start_time_unix_nano,
@@ -57,6 +63,17 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
         envelope.resource,
         span.dropped_attributes_count,
     )
+
+
+def _shared_id(raw: bytes) -> str:
+    known = _seen.get(raw)
+    if known is None:
+        known = raw.hex()
+        if len(raw) <= _ID_BYTES:
+            if len(_seen) >= _SEEN:
+                _seen.clear()
+            _seen[raw] = known
+    return known
 
 
 def _events(events: Any) -> tuple[SpanEvent, ...]:

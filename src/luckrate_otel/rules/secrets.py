@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
@@ -22,18 +23,39 @@ if TYPE_CHECKING:
 
 SECRETS: Key[bool] = Key("secrets", flag, default=True)
 
-# Name → shape. Each is a fixed prefix followed by one run of characters, so a search is linear in the text.
-SHAPES = {
-    "AWS access key id": re.compile(r"\bAKIA[A-Z0-9]{16}\b"),
-    "GitHub token": re.compile(r"\bgh[oprsu]_[a-zA-Z0-9]{36,}\b"),
-    "GitHub fine-grained token": re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b"),
-    "PyPI token": re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}"),
-    "Slack token": re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b"),
-    "OpenAI key": re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b"),
-    "Google API key": re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b"),
-    "private key block": re.compile(r"-----BEGIN (?:EC |OPENSSH |PGP |RSA )?PRIVATE KEY-----"),
-    "bearer token": re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*"),
-}
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """prefixes: one of them stands in every match."""
+
+    name: str
+    prefixes: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+# Each is a fixed prefix followed by one run of characters, so a search is linear in the text.
+_SHAPES = (
+    _Shape("AWS access key id", ("AKIA",), re.compile(r"\bAKIA[A-Z0-9]{16}\b")),
+    _Shape(
+        "GitHub token",
+        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
+        re.compile(r"\bgh[oprsu]_[a-zA-Z0-9]{36,}\b"),
+    ),
+    _Shape("GitHub fine-grained token", ("github_pat_",), re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b")),
+    _Shape("PyPI token", ("pypi-AgE",), re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}")),
+    _Shape("Slack token", ("xox",), re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b")),
+    _Shape("OpenAI key", ("sk-",), re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b")),
+    _Shape("Google API key", ("AIza",), re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b")),
+    _Shape(
+        "private key block",
+        ("-----BEGIN ",),
+        re.compile(r"-----BEGIN (?:EC |OPENSSH |PGP |RSA )?PRIVATE KEY-----"),
+    ),
+    _Shape("bearer token", ("Bearer",), re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*")),
+)
+# Nearly every text holds none of the prefixes, and looking for those is thirteen times as fast as the patterns are on
+# 2 KiB: the word boundary in front keeps `re` from skipping to the prefix by itself.
+_CANDIDATES = tuple((prefix, shape) for shape in _SHAPES for prefix in shape.prefixes)
 
 
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
@@ -43,10 +65,13 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
     for index, step in enumerate(trajectory.steps):
         gaps += _gaps(trajectory, index)
         for argument, text in _fields(step):
-            violations += (
-                _violation(trajectory, index, argument, name) for name, shape in SHAPES.items() if shape.search(text)
-            )
+            violations += (_violation(trajectory, index, argument, name) for name in _shapes_in(text))
     return concluded(violations, gap=next(iter(gaps), None), activated=bool(trajectory.steps))
+
+
+def _shapes_in(text: str) -> list[str]:
+    likely = dict.fromkeys([shape for prefix, shape in _CANDIDATES if prefix in text])
+    return [shape.name for shape in likely if shape.pattern.search(text)]
 
 
 def _fields(step: Step) -> Iterator[tuple[str | None, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules.key import Key, texts_by_tool, tool_names
 from luckrate_otel.rules.outcome import Outcome
@@ -22,8 +23,14 @@ DELEGATES: Key[tuple[str, ...]] = Key("delegates", tool_names, ())
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
-    """Asked of the provenance engine that the spec chose."""
-    return spec.engine.taint(trajectory, spec.policy)
+    """Asked of the provenance engine that the spec chose.
+
+    A run whose contents were not carried is not cleared by the names of its calls alone: what came in with the task,
+    the system text or earlier turns of the conversation was not seen either.
+    """
+    outcome = spec.engine.taint(trajectory, spec.policy)
+    told = trajectory.coverage.args and trajectory.coverage.results
+    return outcome if told or not outcome.vacuous or not trajectory.steps else Outcome(gap=Gap.NOT_CAPTURED)
 
 
 def active(_rule: Rule, spec: Spec) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip as gziplib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from io import BytesIO
 
 import aiohttp
 
@@ -51,7 +52,8 @@ class HttpTransport:
         )
 
     async def send(self, signal: Signal, body: bytes) -> Reply:
-        data = gziplib.compress(body, _GZIP_LEVEL, mtime=0) if self._gzip else body
+        # As a file: aiohttp writes it in pieces, where it would write large bytes at once (and warn of it).
+        data = BytesIO(gziplib.compress(body, _GZIP_LEVEL, mtime=0) if self._gzip else body)
         try:
             # A redirect is refused, not followed: it could carry spans and credentials to a host nobody configured.
             async with self._session.post(self._urls[signal], data=data, allow_redirects=False) as response:

@@ -62,6 +62,7 @@ class Journal:
         self._changed = threading.Condition()
         self._urgent = self._closing = self._dirty = False
         self.trouble = ""
+        self._recover_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
         self._thread.start()
@@ -157,16 +158,16 @@ class Journal:
                 self._commit(steps)
             elif self._closing:
                 break
-            elif self._owed or self.trouble:
-                self._recover()
-            elif self._dirty:
+            elif self._dirty and not self.trouble:
                 self._tidy()
+            if self.trouble and time.monotonic() >= self._recover_at:
+                self._recover()
         self._file.close()
 
     def _wait(self) -> list[_Step]:
         with self._changed:
             if not self._steps and not self._closing:
-                self._changed.wait(RETRY_AFTER if self._owed or self.trouble else IDLE if self._dirty else None)
+                self._changed.wait(RETRY_AFTER if self.trouble else IDLE if self._dirty else None)
             if self._steps and not self._urgent and not self._closing:
                 self._changed.wait_for(lambda: self._urgent or self._closing, LINGER)
         if self._urgent:
@@ -197,18 +198,22 @@ class Journal:
             self._file.write(merge(changes))
         except Full as error:
             self.trouble = str(error)
+            self._recover_at = time.monotonic() + RETRY_AFTER
             return self.trouble
         except Exception as error:  # noqa: BLE001 - a fault in here must not end the thread that all requests wait for
-            return f"fault: {type(error).__name__}"
+            self.trouble = f"fault: {type(error).__name__}"
+            self._recover_at = time.monotonic() + RETRY_AFTER
+            return self.trouble
         return ""
 
     def _recover(self) -> None:
         """Write what is owed, and take requests again once the reserve is back: there is room, not just this moment."""
         if self._owed and not self._attempt(self._owed):
             self._owed = []
-        if self.trouble and not self._owed and self._file.restore_reserve():
+        if not self._owed and self._file.restore_reserve():
             self.trouble = ""
             _log.info("journal: can be written again")
+        self._recover_at = time.monotonic() + RETRY_AFTER
 
     def _tidy(self) -> None:
         self._dirty = False

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Annotations, Evaluated, Point, SpanNote
 from luckrate_otel.assemble import Closed, Effect, Final, Held, Release
-from luckrate_otel.conversation import Conversations, service_of
-from luckrate_otel.model import History, Trajectory, Verdict, VerdictLabel
+from luckrate_otel.conversation import Conversations
+from luckrate_otel.model import Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.service.reading import Payload
@@ -68,7 +68,7 @@ class Judge:
         run = closed.run
         notes: Mapping[str, SpanNote] = NOTHING
         try:
-            graded = pipeline.grade(run, self.specs, self._recall)
+            graded = pipeline.grade(run, self.specs, self._conversations.place)
             self._conversations.remember(graded.trajectory, now_ns)
             self._report(closed, graded.verdict, graded.annotations, out)
             notes = {note.span_id: note for note in graded.annotations.spans}
@@ -90,11 +90,6 @@ class Judge:
             out.points.append((_revision(before, verdict), *ids))
         if annotations.event is not None:
             out.events.append(_revised(annotations.event, closed.revision))
-
-    def _recall(self, trajectory: Trajectory) -> History:
-        return self._conversations.history(
-            service_of(trajectory), trajectory.conversation_id, before_ns=trajectory.start_ns
-        )
 
     def _release(self, release: Release, out: Sendings) -> None:
         """Spans that leave before their run's verdict carry what can be said at once: forbidden and unknown tools."""

@@ -6,8 +6,10 @@ Exemplars carry the trace id of the run (OTLP only: the SDK's Prometheus exporte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
+from opentelemetry.context import Context
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader
@@ -78,15 +80,18 @@ class Meter:
     def record(self, point: Point, trace_id: str = "", span_id: str = "") -> None:
         """Record one point; the ids, if given, become its exemplar."""
         attributes = {key: self._labels.cap(key, value) for key, value in point.attributes.items()}
-        context = None
-        if trace_id and span_id:
-            span = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=TraceFlags(1))
-            context = set_span_in_context(NonRecordingSpan(span))
+        context = _context(trace_id, span_id) if trace_id and span_id else None
         self._record[point.metric](point.value, attributes, context=context)
 
     def shutdown(self) -> None:
         """Collect and push a last time, then stop. Blocks for the readers' own deadline at most."""
         self._provider.shutdown()
+
+
+@lru_cache(maxsize=1)  # the points of one run come one after the other
+def _context(trace_id: str, span_id: str) -> Context:
+    span = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=TraceFlags(1))
+    return set_span_in_context(NonRecordingSpan(span))
 
 
 class _Labels:

@@ -58,12 +58,16 @@ _INSIDE = re.compile(
 )
 _TRAILING = ".,;:!?)]}'\""
 _WORDS_LIMIT = 5
+_PASSAGE_LIMIT = 16  # words of a passage that is also looked for as a whole: a postal address, a command line
 NOTHING = Atom(Kind.NONE, "", "")
 _VOCABULARY = frozenset({"", "true", "false", "none", "null", "yes", "no", "nan", "n/a"})
 
 
-def atoms(value: Any) -> tuple[Atom, ...]:
-    """The pieces of one leaf; prose comes first, then the identifiers inside it."""
+def atoms(value: Any, *, inside: bool = True) -> tuple[Atom, ...]:
+    """The pieces of one leaf; prose comes first, then the passage as a whole if short, then the identifiers inside.
+
+    inside: look into prose at all.
+    """
     if value is None or isinstance(value, bool):
         return (NOTHING,)
     if isinstance(value, (int, float)):
@@ -71,10 +75,10 @@ def atoms(value: Any) -> tuple[Atom, ...]:
         return (Atom(Kind.NUMBER, str(value), phrase(str(value)), number) if number else NOTHING,)
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return _of_text(str(value).strip())
+    return _of_text(str(value).strip(), inside=inside)
 
 
-def _of_text(text: str) -> tuple[Atom, ...]:
+def _of_text(text: str, *, inside: bool) -> tuple[Atom, ...]:
     if text.casefold() in _VOCABULARY or dates.is_time(text):
         return (NOTHING,)
     folded = phrase(text)
@@ -86,7 +90,10 @@ def _of_text(text: str) -> tuple[Atom, ...]:
         return (atom,)
     if not has_digit(folded) and folded.count(" ") < _WORDS_LIMIT and "@" not in text and "//" not in text:
         return (Atom(Kind.WORDS, text, folded),)
-    return (Atom(Kind.PROSE, text, folded), *_inside(text))
+    if not inside:
+        return (Atom(Kind.PROSE, text, folded),)
+    short = (Atom(Kind.WORDS, text, folded),) if folded.count(" ") < _PASSAGE_LIMIT else ()
+    return (Atom(Kind.PROSE, text, folded), *short, *_inside(text))
 
 
 def _whole(text: str, folded: str) -> Atom | None:

@@ -21,7 +21,8 @@ _MONTHS = (
 )
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")
-_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?|\d{1,2}\s?[ap]\.?m\.?", re.IGNORECASE)
+_RANGE = re.compile(r"\s?(?:-|\u2013|to|until)\s?", re.IGNORECASE)
 
 
 def parse(text: str) -> date | None:
@@ -42,7 +43,11 @@ def parse(text: str) -> date | None:
 
 
 def is_time(text: str) -> bool:
-    return _TIME.fullmatch(text) is not None
+    """A time of day, or a range of two."""
+    if len(text) > 40 or not text[:1].isdigit():
+        return False
+    parts = _RANGE.split(text)
+    return len(parts) <= 2 and all(_TIME.fullmatch(part) for part in parts)
 
 
 def spellings(day: date) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from luckrate_otel.provenance.tokens.run import SCAN, Run
 
 # Sums and products of any two of n numbers: above this many, almost every amount is "explained" by chance.
 MAX_OPERANDS = 60
+MAX_DIGITS = 12  # of an amount; longer numbers are ids, and Decimal cannot divide without limits
 # Numbers a model calculates with are in what it read last. Looking farther back costs more than it explains.
 MAX_READ = 60_000
 
@@ -19,7 +20,9 @@ def explains(run: Run, atom: Atom, step: int) -> bool:
 
     Sums and differences across texts count where the run states few numbers in all.
     """
-    wanted = Decimal(atom.number or "0")
+    if atom.number is None or len(atom.number) > MAX_DIGITS:
+        return False
+    wanted = Decimal(atom.number)
     run.index.spend(SCAN * len(run.sources))
     texts = _latest(run, step)
     run.index.spend(SCAN * MAX_OPERANDS * len(texts))
@@ -42,15 +45,17 @@ def _latest(run: Run, step: int) -> list[int]:
 
 
 def joined(run: Run, atom: Atom, step: int) -> bool:
-    """The id is a known word or two and a known number: `credit_card_56342` from "credit card" and `gift_card_56342`."""
-    match = forms.WORD_AND_ID.fullmatch(atom.phrase)
-    return match is not None and all(
-        any(run.sources[k].since <= step for k in run.index.find(part)) for part in match.groups()
-    )
+    """The value is two known parts put together.
+
+    Words and a number: `credit_card_5634` from "credit card" and `gift_card_5634`. A name and a domain:
+    `ann.lee@shop.example` from "Ann Lee" and `info@shop.example`.
+    """
+    parts = forms.joints(atom)
+    return bool(parts) and all(any(run.sources[k].since <= step for k in run.index.find(part)) for part in parts)
 
 
 def _values(run: Run, source: int) -> list[Decimal]:
-    found = sorted(Decimal(number) for number in run.index.numbers(source) if len(number) <= 12)
+    found = sorted(Decimal(number) for number in run.index.numbers(source) if len(number) <= MAX_DIGITS)
     return found if len(found) <= MAX_OPERANDS else []
 
 

@@ -41,7 +41,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,4000}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,2000}")
 _SEGMENT = re.compile(r"[/\\\\?&=#]")
 _NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
-WORD_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
+_WORDS_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
 MIN_BLOB = 16  # characters; twelve bytes are the least that would be worth hiding
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,4000}+={0,2}")
 _GROUPS = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
@@ -115,7 +115,13 @@ def blobs(text: str) -> tuple[str, ...]:
 
 def groups(text: str) -> frozenset[str]:
     """Numbers and account numbers written in groups, without their blanks: `DE89 3704 0044` → `de8937040044`."""
-    return frozenset(phrase(match).replace(" ", "") for match in _GROUPS.findall(text))
+    found: set[str] = set()
+    for match in _GROUPS.findall(text):
+        joined = ""
+        for part in phrase(match).split(" "):  # short words behind a number look like groups of it
+            joined += part
+            found.add(joined)
+    return frozenset(found)
 
 
 def wanted(atom: Atom) -> set[str]:
@@ -129,9 +135,17 @@ def wanted(atom: Atom) -> set[str]:
         phrases += [phrase for _, phrase in (*strict(atom), *loose(atom))]
     if atom.kind in (Kind.URL, Kind.PATH):
         phrases += parts(atom)
-    if match := WORD_AND_ID.fullmatch(atom.phrase):
-        phrases += match.groups()
+    phrases += joints(atom)
     return {word for phrase in phrases for word in phrase.split(" ")}
+
+
+def joints(atom: Atom) -> tuple[str, ...]:
+    """The two parts that a value may have been put together from, () if it is not of that make."""
+    if atom.kind is Kind.EMAIL:
+        local, domain = (phrase(part) for part in atom.text.split("@", 1))
+        return (local, domain) if " " in local else ()  # one word is no name: billing@ any known domain is a guess
+    match = _WORDS_AND_ID.fullmatch(atom.phrase)
+    return match.groups() if match is not None else ()
 
 
 def parts(atom: Atom) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
 JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
 SMALL = 100
+MIN_ID = 4  # characters; shorter ones (A4, Q3, mp3) are words of the trade
 
 
 def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
@@ -34,6 +35,8 @@ def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
     step = leaf.step
     if run.strict(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
+    if run.offers(atom.phrase):
+        return False
     if atom.kind is Kind.NUMBER and not naming.is_id(leaf.name) and derived.explains(run, atom, step):
         return False
     if atom.kind in (Kind.URL, Kind.PATH) and not any(_unknown(run, part, step, written) for part in forms.parts(atom)):
@@ -50,14 +53,14 @@ def _judged(leaf: ArgLeaf, atom: Atom) -> bool:
             return True
         return "." in (atom.number or "") or float(atom.number or 0) >= SMALL
     if atom.kind is Kind.ID:
-        return has_digit(atom.phrase) or naming.is_id(leaf.name)
+        return naming.is_id(leaf.name) or (has_digit(atom.phrase) and len(atom.phrase.replace(" ", "")) >= MIN_ID)
     return True
 
 
 def _unknown(run: Run, part: str, step: int, written: set[str]) -> bool:
     if part in written:
         return False
-    return not any(run.sources[number].since <= step for number in run.index.find(part))
+    return not any(run.sources[number].since <= step for number in run.index.find(part)) and not run.offers(part)
 
 
 def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
@@ -66,6 +69,8 @@ def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     seen = [source for source in run.sources if source.since <= leaf.step]
     results = sum(source.step is not None for source in seen)
     others = dict.fromkeys(str(source) for source in seen if source.step is None)
+    if run.trajectory.definitions:
+        others["definitions"] = None
     searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
     message = f"{step.tool}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
     return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

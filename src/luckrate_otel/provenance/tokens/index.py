@@ -38,10 +38,18 @@ class Index:
         return known
 
     def _search(self, wanted: str) -> tuple[int, ...]:
-        parts = wanted.split(" ")
-        held = sorted((self._where.get(part, []) for part in parts if part in self._wanted), key=len)
-        if len(parts) == 1 or not held or not held[0]:
-            return tuple(held[0]) if held else ()
+        if " " not in wanted:
+            return tuple(self._where.get(wanted, ()))
+        held: list[list[int]] = []
+        for part in wanted.split(" "):
+            if part in self._wanted:
+                found = self._where.get(part)
+                if found is None:
+                    return ()
+                held.append(found)
+        if not held:
+            return ()
+        held.sort(key=len)
         both = held[0]
         for other in held[1:3]:  # three words narrow the choice enough
             among = set(other)
@@ -88,4 +96,6 @@ def _plain(text: str) -> str | None:
     if "\\" not in text and "%" not in text and "&" not in text:
         return None
     plain = decoded(text)
+    if "\\" in plain:
+        plain = decoded(plain)  # JSON printed into JSON, as tool protocols do
     return plain if plain != text else None

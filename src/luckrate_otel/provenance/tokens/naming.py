@@ -9,7 +9,7 @@ from luckrate_otel.provenance.tokens.fold import vocabulary
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _ID = vocabulary("""
     id ids uid uuid guid key keys ref reference no nr num number sku iban bic account isbn serial ticket order invoice
-    reservation booking customer tracking handle slug
+    reservation booking customer tracking handle slug zip postcode
 """)
 _TARGET = _ID | vocabulary("""
     to cc bcc recipient recipients receiver payee beneficiary email emails mail address addresses phone wallet

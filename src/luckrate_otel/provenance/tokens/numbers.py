@@ -12,6 +12,11 @@ from luckrate_otel.provenance.tokens.leaves import TooMuch
 NUMBER = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*+(?!\w{0,8}\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d{1,2}")
+# A quantity with its unit is that quantity: 30min, 4K, 15th, 20USD.
+_UNIT = re.compile(
+    r"(?:mins?|h|hrs?|s|secs?|ms|days?|kg|mg|g|lbs?|oz|km|cm|mm|mi|m|ft|in|ml|l|[kmgt]b|px|k|x|th|st|nd|rd|%|usd|eur|gbp|€|\$|£)$",
+    re.IGNORECASE,
+)
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
 MAX_HITS = 10_000  # places looked at in one text; a result made of one number repeated is no report
 MAX_DIGITS = 40  # longer runs of digits are data, not quantities; also keeps Decimal cheap
@@ -20,7 +25,11 @@ MAX_DIGITS = 40  # longer runs of digits are data, not quantities; also keeps De
 def canonical(text: str) -> str | None:
     """One spelling per value: no sign, no grouping, no trailing zeros; None if the text is no number."""
     text = text.strip().lstrip("+-$€£¥").strip()
-    if not text or len(text) > MAX_DIGITS or not text[0].isdigit() or not text.isascii():
+    if not text or len(text) > MAX_DIGITS or not text[0].isdigit():
+        return None
+    if not text[-1].isdigit():
+        text = _UNIT.sub("", text).rstrip()
+    if not text.isascii():
         return None
     if _PLAIN.fullmatch(text):
         return _strip(text)

@@ -16,7 +16,8 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
 _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
-_LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\()")
+# `Issue(owner='a', …)` is a repr, `TODO(call a)` is a sentence.
+_LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\((?=\s*(?:\w+\s*=|[\[{(\"'])))")
 _YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
 _INLINE = frozenset(

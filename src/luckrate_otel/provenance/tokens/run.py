@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Trajectory
-from luckrate_otel.provenance.tokens import forms
+from luckrate_otel.provenance.tokens import fold, forms, numbers
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
-from luckrate_otel.provenance.tokens.sources import Source, sources
+from luckrate_otel.provenance.tokens.sources import Source, offered, sources
 
 SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
@@ -40,7 +40,7 @@ class Match:
 
 @dataclass(slots=True)
 class Run:
-    """leaves: per step. What is found is kept and shared by both rules. TooMuch (any method): the run is out of bounds."""
+    """leaves: per step. What is found is kept for both rules. TooMuch (any method): the run is out of bounds."""
 
     trajectory: Trajectory
     sources: tuple[Source, ...]
@@ -49,6 +49,7 @@ class Run:
     _layouts: dict[int, Layout] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _blobs: list[tuple[str, ...]] = field(default_factory=list)
+    _offered: tuple[str, ...] | None = None
     _strict: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
     _loose: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
 
@@ -82,23 +83,35 @@ class Run:
         if atom.kind not in (Kind.ID, Kind.NUMBER) or not _GROUPABLE.fullmatch(squashed):
             return []
         self.index.spend(SCAN * len(self.sources))
-        if len(self._groups) < len(self.sources):
-            self._groups += [forms.groups(source.text) for source in self.sources[len(self._groups) :]]
+        if not self._groups:
+            self._groups = [forms.groups(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and squashed in self._groups[n])
         return [Match(n, Form.GROUPED) for n in held]
 
     def encoded(self, atom: Atom, step: int) -> list[Match]:
         """Where the value stood inside base64 or hex before this step."""
         self.index.spend(SCAN * len(self.sources))
-        if len(self._blobs) < len(self.sources):
-            self._blobs += [forms.blobs(source.text) for source in self.sources[len(self._blobs) :]]
+        if not self._blobs:
+            self._blobs = [forms.blobs(source.text) for source in self.sources]
         held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
         return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
+
+    def offers(self, phrase: str) -> bool:
+        """The phrase is in the tool definitions or names a tool or agent. Read when first asked for; often never."""
+        if self._offered is None:
+            self._offered = tuple(fold.phrase(text) for text in offered(self.trajectory))
+        self.index.spend(SCAN * len(self._offered))
+        return any(within(phrase, text) for text in self._offered)
 
     @staticmethod
     def pairs(atom: Atom) -> tuple[tuple[Form, str], ...]:
         """Every (form, phrase) an atom is looked for by, strict ones first."""
-        return (*forms.strict(atom), *forms.loose(atom))
+        spelled = numbers.spellings(atom.number) if atom.number is not None else ()
+        return (*forms.strict(atom), *((Form.NUMBER, spelling) for spelling in spelled), *forms.loose(atom))
+
+    def stated(self, atom: Atom, source: int) -> str:
+        """The phrase by which this source holds the atom."""
+        return next((phrase for _, phrase in self.pairs(atom) if self.index.holds(source, phrase)), atom.phrase)
 
     def layout(self, source: int) -> Layout:
         known = self._layouts.get(source)
@@ -120,7 +133,7 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
             key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
             pieces = seen.get(key)
             if pieces is None:
-                pieces = seen[key] = atoms(value)
+                pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
                 for atom in pieces:
                     if atom.kind in kinds:
                         wanted |= forms.wanted(atom)

@@ -43,7 +43,7 @@ def severity(why: Taint, leaf: ArgLeaf, atom: Atom, targets: tuple[str, ...] | N
     targets: the argument paths that the spec names for this tool, None if it names none for it.
     """
     if why.level is Level.COPIED:
-        return Severity.SOFT
+        return Severity.HARD if _directs(leaf, targets) else Severity.SOFT  # a whole command, an address
     if why.level is Level.SITE or not _matters(leaf, atom):
         return None
     if why.level is Level.WHOLE:

@@ -18,7 +18,6 @@ MAX_CHARS = 16_000_000  # of all texts of one run; 500 steps with 8 kB results a
 class Origin(StrEnum):
     USER = "user"
     SYSTEM = "system"
-    DEFINITION = "definition"
     EARLIER_USER = "earlier user"
     EARLIER_RESULT = "earlier result"
     RESULT = "result"
@@ -48,7 +47,7 @@ class Source:
 def sources(trajectory: Trajectory) -> tuple[Source, ...]:
     """The texts of one run.
 
-    TooMuch: a text over MAX_TEXT, more than MAX_CHARS in all, or tool definitions nested beyond reason.
+    TooMuch: a text over MAX_TEXT, or more than MAX_CHARS in all.
     """
     found = [Source(Origin.SYSTEM, text, 0) for text in trajectory.system]
     found += [Source(Origin.EARLIER_USER, text, 0) for text in trajectory.history.turns]
@@ -63,14 +62,20 @@ def sources(trajectory: Trajectory) -> tuple[Source, ...]:
     sizes = [len(source.text) for source in found]
     if sum(sizes) > MAX_CHARS or max(sizes, default=0) > MAX_TEXT:
         raise TooMuch
-    offered = [text for tool in trajectory.definitions for text in _offered(tool.parameters, 0)]
-    if offered:
-        found.append(Source(Origin.DEFINITION, "\n".join(offered), 0))
     return tuple(found)
 
 
+def offered(trajectory: Trajectory) -> tuple[str, ...]:
+    """What the tool definitions name, and the names of tools and agents: known to the model, told by nobody.
+
+    TooMuch: definitions nested beyond reason.
+    """
+    found = [text for tool in trajectory.definitions for text in (tool.name, *_offered(tool.parameters, 0))]
+    return (*found, *sorted({step.agent for step in trajectory.steps} - {"main"}))
+
+
 def _offered(schema: Any, depth: int) -> list[str]:
-    """What a parameter schema itself names: enum values, constants, defaults, examples."""
+    """What a parameter schema itself names: enum values, constants, defaults, examples, and its descriptions."""
     if depth > MAX_DEPTH:
         raise TooMuch
     if isinstance(schema, (list, tuple)):
@@ -79,7 +84,7 @@ def _offered(schema: Any, depth: int) -> list[str]:
         return []
     found: list[str] = []
     for key, value in schema.items():
-        if key in ("enum", "const", "default", "examples"):
+        if key in ("enum", "const", "default", "examples", "description"):
             values = value if isinstance(value, (list, tuple)) else (value,)
             found += [str(item) for item in values if isinstance(item, (str, int, float))]
         elif isinstance(value, (Mapping, list, tuple)):

@@ -52,33 +52,40 @@ def _suspect(judge: Judge, leaf: ArgLeaf, atom: Atom) -> str | None:
 
 
 def _first_seen(judge: Judge, leaf: ArgLeaf, atom: Atom) -> str | None:
+    run, policy = judge.run, judge.policy
+    matches = run.strict(atom, leaf.step)
+    if any(run.sources[match.source].origin not in _RESULTS for match in matches):
+        return None
     if atom.kind is Kind.PATH and (fetched := judge.files.get(file_phrase(atom.text))) is not None:
         return fetched
-    matches = judge.run.strict(atom, leaf.step)
+    clears = bool(matches)  # loose forms accuse, they do not clear
     if not matches and atom.kind is not Kind.WORDS:
-        matches = _loosely(judge.run, atom, leaf.step)
+        matches = _loosely(run, atom, leaf.step)
     if not matches:
         judge.own.setdefault(atom.phrase, leaf.step)
         return None
-    since = judge.own.get(atom.phrase)
+    since = judge.own.get(atom.phrase, leaf.step)
     dirty: list[Match] = []
     echo: Source | None = None
     for match in matches:
-        source = judge.run.sources[match.source]
-        if source.origin not in _RESULTS:
-            return None
-        if since is not None and source.step is not None and source.step >= since:
+        source = run.sources[match.source]
+        if source.step is not None and source.step >= since:
             continue  # an echo of what the agent itself wrote
-        if source.tool not in judge.policy.untrusted and match.source not in judge.steered:
+        trusted = source.origin not in _RESULTS or (
+            source.tool not in policy.untrusted and match.source not in judge.steered
+        )
+        if trusted and (clears or match.form is Form.JOINED):
             return None
-        if match.form is not Form.JOINED and _is_echo(judge.run, source, atom):
+        if not trusted and match.form is not Form.JOINED and _is_echo(run, source, atom):
             echo = echo or source
-        else:
+        elif not trusted:
             dirty.append(match)
     if not dirty:
         return _upstream(judge, echo, atom) if echo is not None else None
-    if any(judge.run.sources[match.source].origin not in _RESULTS for match in judge.run.grouped(atom, leaf.step)):
+    if run.offers(atom.phrase):
         return None
+    if any(run.sources[match.source].origin not in _RESULTS for match in run.grouped(atom, leaf.step)):
+        return None  # the user wrote it in groups; looked for last, as it is the dearest look
     judge.suspects[atom.phrase] = Lead(atom, tuple(dirty))
     if atom.kind in (Kind.URL, Kind.PATH):
         judge.files.setdefault(file_phrase(atom.text), atom.phrase)

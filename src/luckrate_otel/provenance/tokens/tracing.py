@@ -67,6 +67,8 @@ def _leaf(run: Run, leaf: ArgLeaf, written: dict[str, tuple[int, str]]) -> Leaf:
         matches = run.strict(atom, leaf.step) or run.loose(atom, leaf.step) or run.grouped(atom, leaf.step)
         for match in matches[:MAX_SIGHTINGS]:
             sightings[_sighting(run, match, atom)] = None
+        if run.offers(atom.phrase):
+            sightings[Sighting("definition", None, None, "$", str(Form.FOLDED), str(strength(Form.FOLDED)))] = None
         if atom.phrase in written:
             step, path = written[atom.phrase]
             tool = run.trajectory.steps[step].tool
@@ -79,6 +81,6 @@ def _sighting(run: Run, match: Match, atom: Atom) -> Sighting:
     source = run.sources[match.source]
     path = "$"
     if source.origin in (Origin.RESULT, Origin.EARLIER_RESULT):
-        path = next((f.path for f in run.layout(match.source).holding(atom.phrase)), "$")
+        path = next((f.path for f in run.layout(match.source).holding(run.stated(atom, match.source))), "$")
     form = Form.SAME if match.form is Form.FOLDED and atom.text in source.text else match.form
     return Sighting(str(source.origin), source.step, source.tool, path, str(form), str(strength(match.form)))

@@ -9,7 +9,7 @@ from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.judge import Judge, Lead
 from luckrate_otel.provenance.tokens.place import Field
-from luckrate_otel.provenance.tokens.run import SCAN, Match, Run
+from luckrate_otel.provenance.tokens.run import SCAN
 from luckrate_otel.provenance.tokens.severity import SHORT, Level, Taint, listed
 
 MAX_PLACES = 4  # untrusted sources looked into per value; the earliest is where it came from
@@ -18,7 +18,8 @@ MAX_PLACES = 4  # untrusted sources looked into per value; the earliest is where
 def weigh(judge: Judge, lead: Lead) -> Taint | None:
     """How a value that stands only in untrusted texts came in; None if a field it stands in is trusted by the spec."""
     run, atom, first = judge.run, lead.atom, lead.dirty[0]
-    phrase = _stated(run, atom, first)
+    by_host = atom.kind is Kind.URL and first.form is Form.JOINED
+    phrase = host_phrase(atom.text) if by_host else run.stated(atom, first.source)
     whole: Taint | None = None
     free: list[tuple[int, Field]] = []
     for match in lead.dirty[:MAX_PLACES]:
@@ -42,13 +43,6 @@ def weigh(judge: Judge, lead: Lead) -> Taint | None:
         return Taint(Level.FREE, first.source, "$", "inside free text", first.form)
     level, why = _standing(judge, atom, free)
     return Taint(level, free[0][0], free[0][1].path, why, first.form)
-
-
-def _stated(run: Run, atom: Atom, match: Match) -> str:
-    """The phrase that the match was found by."""
-    if atom.kind is Kind.URL and match.form is Form.JOINED:
-        return host_phrase(atom.text)
-    return next((phrase for _, phrase in run.pairs(atom) if run.index.holds(match.source, phrase)), atom.phrase)
 
 
 def _led(judge: Judge, source: int, phrase: str) -> Taint | None:

@@ -1,0 +1,1 @@
+"""How often the provenance rules are right, beside the substring baseline."""
