@@ -46,7 +46,9 @@ def run(chance: random.Random, *, tools: int = 3, filler: int = 200, rootless: b
         })
         for index in range(tools)
     ]  # fmt: skip
-    asks = _span(trace_id, model, root, "chat", start_ns, {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
+    asks = _span(
+        trace_id, model, root, "chat", start_ns, {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    )
     other = _span(trace_id, http, model, "GET", start_ns, {"http.request.method": "GET"})
     agent = _span(trace_id, root, "", "invoke_agent", start_ns, {
         "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support",

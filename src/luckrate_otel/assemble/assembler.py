@@ -132,6 +132,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         while (trace := self._deadlines.pop_due(now_ns)) is not None:
             self._visit(trace, out)
         if self.counts.held_bytes > self._limits.held_bytes:
@@ -146,6 +147,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         for trace in list(self._traces.values()):
             self._judge_all(trace, reason, out)
             for judged in list(trace.judged.values()):
@@ -196,6 +198,7 @@ class Assembler:
     def _pass_on(self, facts: Facts, reason: ReleaseReason, payload: object | None, size: int) -> None:
         if payload is not None:
             held = (Held(facts, payload, size, self._now_ns),)
+            self.counts.held_spans += 1  # until the next take() hands it out
             self._passing.append((self._now_ns, Release(facts.head.trace_id, reason, held)))
 
     def _drop_links(self, trace: Trace) -> None:

@@ -186,8 +186,7 @@ class Intake:
             return
         wall_ns = self._wall()
         out = self._judge.settle(effects, wall_ns)
-        self.ledger.handed_over[Signal.TRACES] += len(out.spans)
-        self.ledger.made[Signal.LOGS] += len(out.events)
+        self.ledger.underway += len(out.spans)
         sendings = self._sendings(out, wall_ns)
         if self._keeping is None:
             self._send(out, sendings, None)
@@ -216,6 +215,9 @@ class Intake:
                 outlet.put(signal, body, count, owed=True, number=number)
             if not destinations:
                 self.ledger.unwanted[signal] += count
+        self.ledger.underway -= len(out.spans)
+        self.ledger.handed_over[Signal.TRACES] += len(out.spans)
+        self.ledger.made[Signal.LOGS] += len(out.events)
         self.ledger.graded += out.graded
         self.ledger.ungraded.update(out.ungraded)
         for point, trace_id, span_id in out.points:  # after the hand-over: a crash may undercount, never overcount
@@ -256,7 +258,7 @@ class Intake:
         spans = [(payload.envelope, payload.wire) for _, payload in again.unreadable]
         left = [Left(trace_id, judged=digest_of(payload.wire)) for trace_id, payload in again.unreadable]
         self.ledger.replayed[Signal.TRACES] += len(spans)
-        self.ledger.handed_over[Signal.TRACES] += len(spans)
-        out = Sendings()
+        self.ledger.underway += len(spans)
+        out = Sendings(spans)
         sendings = [] if self._tap else [self._sending(Signal.TRACES, encode.traces_request(spans), len(spans))]
         await keeping.forward(left, sendings, lambda change: self._send(out, sendings, change))

@@ -17,12 +17,13 @@ from luckrate_otel.service.signals import Signal
 
 @dataclass(slots=True)
 class Ledger:
-    """Counts per signal: spans, log records; requests for metrics and profiles. None of them ever shrinks.
+    """Counts per signal: spans, log records; requests for metrics and profiles. Only underway ever shrinks.
 
     received: in acknowledged requests. replayed: held ones that an earlier process left in the journal (each
     destination counts those of its queue). handed_over: to the destinations, annotated or not. unwanted: of those,
     what no destination takes. made: log events of our own. ungraded: stage that failed → spans (read, assemble) or
-    runs. regraded: spans that came with findings of a luckrate before us.
+    runs. regraded: spans that came with findings of a luckrate before us. underway: a gauge, spans between their verdict
+    and the queues; they count as held.
     """
 
     received: Counter[Signal] = field(default_factory=Counter)
@@ -31,6 +32,7 @@ class Ledger:
     unwanted: Counter[Signal] = field(default_factory=Counter)
     made: Counter[Signal] = field(default_factory=Counter)
     ungraded: Counter[str] = field(default_factory=Counter)
+    underway: int = 0
     graded: int = 0
     regraded: int = 0
 

@@ -254,14 +254,18 @@ class Server:
                 "ungraded": dict(self.ledger.ungraded),
                 "standing_verdicts": self._judge.standing,
             },
-            "held": {"spans": counts.held_spans, "bytes": counts.held_bytes, "duplicates": counts.duplicates},
+            "held": {
+                "spans": counts.held_spans + self.ledger.underway,
+                "bytes": counts.held_bytes,
+                "duplicates": counts.duplicates,
+            },
             "ledger": self._ledger_json(),
             "journal": self._journal_json(),
             "destinations": {sender.name: self._destination_json(sender) for sender in self._senders},
         }
 
     def _ledger_json(self) -> dict[str, Any]:
-        held = {Signal.TRACES: self._assembler.counts.held_spans}
+        held = {Signal.TRACES: self._assembler.counts.held_spans + self.ledger.underway}
         return {
             str(signal): {
                 "received": self.ledger.received[signal],
