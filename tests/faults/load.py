@@ -100,13 +100,15 @@ class Sender:
 
     async def send(self, made: Run) -> None:
         for body in made.requests:
-            await self._until_taken(body)
+            await self.until_taken(body)
         self.whole.append(made)
 
-    async def _until_taken(self, body: bytes) -> None:
+    async def until_taken(self, body: bytes) -> None:
         while True:
             # A channel of its own: one that has lost its server waits up to minutes before it looks again.
-            async with grpc.aio.insecure_channel(self.address, [("grpc.enable_http_proxy", 0)]) as channel:
+            async with grpc.aio.insecure_channel(
+                self.address, [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
+            ) as channel:
                 try:
                     await channel.unary_unary(_METHOD)(body, timeout=self.timeout)
                 except grpc.aio.AioRpcError as error:

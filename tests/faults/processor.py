@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 _CONFIG = """
 receivers: {{grpc: {{endpoint: "127.0.0.1:{grpc}"}}, http: {{endpoint: "127.0.0.1:{http}"}}}}
 destinations: {destinations}
-clocks: {{settle: 300ms, release_after: {release_after}, verdict_after: 2s}}
+clocks: {{settle: 300ms, release_after: {release_after}, verdict_after: {verdict_after}, late_window: {late_window}}}
 limits: {limits}
 journal: {journal}
 metrics: {{prometheus: none}}
@@ -39,6 +40,8 @@ class Processor:
             "journal": f"{{path: {folder / 'journal'}}}",
             "limits": "{}",
             "release_after": "2s",
+            "verdict_after": "2s",
+            "late_window": "30m",
             **options,
         }
         self.config = folder / "luckrate.yaml"
@@ -71,6 +74,16 @@ class Processor:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU it has used so far, which does not depend on what else the machine does."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def rss_bytes(self) -> int:
+        return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
 
     @property
     def running(self) -> bool:

@@ -259,6 +259,11 @@ class Server:
                 "bytes": counts.held_bytes,
                 "duplicates": counts.duplicates,
             },
+            "kept": {
+                "late_bytes": counts.late_bytes,
+                "link_bytes": counts.link_bytes,
+                "open_traces": len(self._assembler.open_traces),
+            },
             "ledger": self._ledger_json(),
             "journal": self._journal_json(),
             "destinations": {sender.name: self._destination_json(sender) for sender in self._senders},
