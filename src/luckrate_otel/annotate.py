@@ -83,10 +83,12 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
             found.setdefault(place, []).append(violation)
     notes = {span: _span_note(places, span, violations, trajectory, verdict) for span, violations in found.items()}
     root = places.root
+    of_run = _run_attributes(trajectory, verdict)
     if root:
         mine = notes.get(root, SpanNote(root))
-        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
-    return Annotations(tuple(notes.values()), _event(run, trajectory, verdict), _points(run, trajectory, verdict))
+        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **of_run})
+    event = _event(run, trajectory, verdict, of_run)
+    return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
 class _Places:
@@ -186,7 +188,7 @@ def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluated | None:
+def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict, of_run: Mapping[str, Value]) -> Evaluated | None:
     if not run.trace_ids:
         return None
     hard = any(v.severity is Severity.HARD for v in verdict.violations)
@@ -201,7 +203,7 @@ def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluate
         AGENT_NAME: trajectory.agent,
         CONVERSATION_ID: trajectory.conversation_id,
         "luckrate.run_id": trajectory.run_id,
-        **_run_attributes(trajectory, verdict),
+        **of_run,
         "log.record.uid": _uid(run.run_id, verdict),
     }
     del told["luckrate.lucky"], told["luckrate.steps"]
