@@ -42,7 +42,8 @@ class SpanNote:
 class Evaluated:
     """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
 
-    service: whose agent it is about, "" if not told.
+    service: whose agent it is about, "" if not told. ended_ns: when the run's last span ended, 0 if not told.
+    violations: all of the run, as the span events that say so.
     """
 
     trace_id: str
@@ -50,6 +51,8 @@ class Evaluated:
     service: str
     severity: int
     attributes: Mapping[str, Value]
+    ended_ns: int = 0
+    violations: tuple[SpanEvent, ...] = ()
 
 
 @record(frozen=True, slots=True)
@@ -84,11 +87,10 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
             found.setdefault(place, []).append(violation)
     notes = {span: _span_note(places, span, violations, trajectory, verdict) for span, violations in found.items()}
     root = places.root
-    of_run = _run_attributes(trajectory, verdict)
     if root:
         mine = notes.get(root, SpanNote(root))
-        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **of_run})
-    event = _event(run, trajectory, verdict, of_run)
+        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
+    event = _event(run, trajectory, verdict, tuple(event for note in notes.values() for event in note.events))
     return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
@@ -189,7 +191,9 @@ def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict, of_run: Mapping[str, Value]) -> Evaluated | None:
+def _event(
+    run: ClosedRun, trajectory: Trajectory, verdict: Verdict, violations: tuple[SpanEvent, ...]
+) -> Evaluated | None:
     if not run.trace_ids:
         return None
     hard = any(v.severity is Severity.HARD for v in verdict.violations)
@@ -204,7 +208,7 @@ def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict, of_run: Map
         AGENT_NAME: trajectory.agent,
         CONVERSATION_ID: trajectory.conversation_id,
         "luckrate.run_id": trajectory.run_id,
-        **of_run,
+        **_run_attributes(trajectory, verdict),
         "log.record.uid": _uid(run.run_id, verdict),
     }
     del told["luckrate.lucky"], told["luckrate.steps"]
@@ -215,6 +219,8 @@ def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict, of_run: Map
         run.root.service if run.root else "",
         severity,
         {key: value for key, value in told.items() if value is not None},
+        max((facts.head.end_ns for facts in run.facts), default=0),
+        violations,
     )
 
 

@@ -14,6 +14,7 @@ from luckrate_otel.config.kinds import (
     HEADERS,
     SECRET,
     SIZE,
+    SWITCH,
     TEXT,
     URL,
     Address,
@@ -46,6 +47,11 @@ def option(kind: Kind, value: Any, meaning: str, reason: str = "", *, default: s
 
 def section(kind: type) -> Any:
     return field(default_factory=kind, metadata={"section": kind})
+
+
+def section_or_none(kind: type) -> Any:
+    """A section that `none` in its place switches off."""
+    return field(default_factory=kind, metadata={"section": kind, "none": True})
 
 
 def named(kind: type) -> Any:
@@ -256,6 +262,31 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Journal:
+    path: Path | None = option(
+        FILE,
+        None,
+        "Folder of the journal. By default `$STATE_DIRECTORY` (systemd), `/var/lib/luckrate-otel` for root, else "
+        "`luckrate-otel` in `$XDG_STATE_HOME` or `~/.local/state`.",
+        "Holds prompts and tool results: made for its owner alone.",
+    )
+    max_bytes: int = option(
+        SIZE,
+        4096 * MIB,
+        "Size on disk at which senders are told to retry. Verdicts already owed still go in.",
+        "More than the queues and open runs that memory allows, so it is the last bound to be met.",
+        default="4GiB",
+    )
+    fsync: str = option(
+        choice("normal", "full"),
+        "normal",
+        "`normal` survives the death of the process; `full` also a power cut, at the price of a disk flush per commit.",
+        "Processes die more often than machines.",
+        default="normal",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     prometheus: Address | None = option(
         ADDRESS,
@@ -297,6 +328,13 @@ class Config:
         "`inline` forwards everything, annotated; `tap` takes a copy and sends only what is luckrate's own.",
         default="inline",
     )
+    verdict_spans: bool = option(
+        SWITCH,
+        False,
+        "In `tap` mode, also send one span named `luckrate.verdict` a run, child of its root.",
+        "Backends that show no logs have no other place for a verdict; some bill by span.",
+        default="false",
+    )
     receivers: Receivers = section(Receivers)
     destinations: Mapping[str, Destination] = named(Destination)
     specs: tuple[Path, ...] = option(
@@ -312,6 +350,7 @@ class Config:
     )
     clocks: Clocks = section(Clocks)
     limits: Limits = section(Limits)
+    journal: Journal | None = section_or_none(Journal)
     metrics: Metrics = section(Metrics)
     admin: Admin = section(Admin)
     source: str = ""

@@ -9,8 +9,9 @@ from functools import lru_cache
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 
 # A number of its own: not the digits inside an identifier, a version or a longer number. "20kg" and "15th" still count.
-# Possessive and with a short look-ahead: a megabyte of digits costs one pass.
-NUMBER = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*+(?!\w{0,8}\d)")
+# Atomic and with a short look-ahead: a megabyte of digits costs one pass. (Possessive quantifiers, the other way to say
+# it, match wrongly before Python 3.11.5, which Debian 12 does not have.)
+NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)(?!\w{0,8}\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d{1,2}")
 # A quantity with its unit is that quantity: 30min, 4K, 15th, 20USD.
