@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -142,7 +145,25 @@ def test_telemetry_without_an_agent(run: Run, tmp_path: Path) -> None:
     agent.write_text(text.replace("execute_tool", "work"), encoding="utf-8")
     status, _, err = run("--wait", "0.3", "--", PYTHON, agent, "Refund order 88213.")
     assert status == 2
-    assert err.endswith("no agent run seen: 4 spans and 0 log records came, none of an agent's run\n")
+    assert "luckrate-otel: no agent run seen: 4 spans and 0 log records, none of an agent's run\n" in err
+
+
+def test_ctrl_c_ends_the_command_and_reports_what_came(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(AGENT.read_text("utf-8") + "    print('ready', flush=True)\n    input()\n", encoding="utf-8")
+    words = [PYTHON, "-m", "luckrate_otel", "exec", "--spec", str(SPEC), "--runs", "9", "--settle", "0.1", "--"]
+    words += [PYTHON, "-u", str(agent), "Refund order 88213."]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    while process.stderr.readline() != "ready\n":
+        pass
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "= pass: output ok" in out
+    assert "command: exited with status" in err or "command: was ended by SIGINT" in err
 
 
 @pytest.mark.parametrize(
@@ -155,7 +176,7 @@ def test_telemetry_without_an_agent(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_how_commands_end(statuses: tuple[int, ...], reasons: tuple[str, ...]) -> None:
-    assert Executed((), statuses, 0, 0).reasons == reasons
+    assert Executed((), statuses).reasons == reasons
 
 
 def test_an_endpoint_that_cannot_be_understood_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
