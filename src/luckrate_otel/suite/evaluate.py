@@ -14,6 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
+from luckrate_otel.model import Trajectory
+from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.suite.case import Case, Outcome, Runner, failed, grade, read_cases
 from luckrate_otel.suite.rows import Row, Rows, Store
 
@@ -163,11 +165,13 @@ def _graded(job: _Job, outcome: Outcome, began: float) -> tuple[Row, BaseExcepti
         trajectory, verdict = grade(job.case, job.run, outcome)
     except Exception as error:  # noqa: BLE001 - what a runner gives back, and `expect`, are the suite's own code
         return _failed(job, error, began), error
-    return Row(job.case.name, job.run, verdict, tuple(step.tool for step in trajectory.steps), seconds), None
+    return Row(job.case.name, job.run, verdict, run_json(trajectory, verdict), seconds), None
 
 
 def _failed(job: _Job, error: BaseException, began: float) -> Row:
-    return Row(job.case.name, job.run, failed(job.case, error), (), time.perf_counter() - began)
+    verdict = failed(job.case, error)
+    run = Trajectory(case=job.case.name, run_id=f"{job.case.name}#{job.run}")
+    return Row(job.case.name, job.run, verdict, run_json(run, verdict), time.perf_counter() - began)
 
 
 class _Recorder:
