@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 
 from luckrate_otel.telemetry import Value
 
@@ -28,7 +29,16 @@ def plain(value: Value) -> Value:
         return [plain(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(str(item) for item in value)
-    return str(value)
+    return _code(value) if callable(value) else str(value)
+
+
+def _code(function: Value) -> str:
+    """A function by its name and what it does, not by where in memory it lies."""
+    code = getattr(function, "__code__", None)
+    parts = (code.co_code, *(c for c in code.co_consts if isinstance(c, str | int | float | bytes))) if code else ()
+    digest = sha256(repr((parts, code.co_names if code else ())).encode()).hexdigest()[:16]
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}.{name}:{digest}"
 
 
 def _key(key: Value) -> str:

@@ -22,11 +22,12 @@ Place = Callable[[Trajectory], Trajectory]
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One judged run."""
+    """One judged run. spec: what graded it, None if none fits."""
 
     trajectory: Trajectory
     verdict: Verdict
     annotations: Annotations
+    spec: Spec | None = None
 
 
 def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajectory: trajectory) -> Graded:
@@ -36,7 +37,8 @@ def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajector
     """
     trajectory = place(join(run))  # span shapes become steps; unknown shapes stay visible
     verdict = judge(trajectory, specs)
-    return Graded(trajectory, verdict, annotate(run, trajectory, verdict))  # what to write, and on which span
+    annotations = annotate(run, trajectory, verdict)  # what to write, and on which span
+    return Graded(trajectory, verdict, annotations, select(specs, trajectory))
 
 
 def judge(trajectory: Trajectory, specs: Sequence[Spec], *, output_ok: bool | None = None) -> Verdict:

@@ -40,6 +40,8 @@ PURE = (
     "spec",
     "telemetry",
     "vocabulary",
+    "waiting",
+    "windows",
 )
 
 # Modules that only hold and transform values. Anything that touches the world outside is missing here on purpose:

@@ -91,7 +91,7 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"match": {"agnt": "x"}},
          ["match.agnt: neither agent, service, adapter nor an attribute; did you mean 'agent'?"]),
         ({"output": {"chck": {}}}, ["output.chck: unknown key; did you mean 'check'?"]),
-        ({"output": {"check": {}}}, ["output.check: checks nothing: give contains or regex"]),
+        ({"output": {"check": {}}}, ["output.check: checks nothing: give contains, regex, schema or python"]),
         (
             {"output": {"check": {"regex": "("}}},
             ["output.check.regex: not a regular expression: missing ), unterminated subpattern at position 0"],
@@ -105,7 +105,7 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
             ["output.evaluation.name: luckrate.path is the verdict on the path, not on the output"],
         ),
         (
-            {"output": {"evaluation": {"name": "x", "threshold": "0.5", "wait": "soon"}}},
+            {"output": {"evaluation": {"name": "x", "threshold": "half", "wait": "soon"}}},
             [
                 'output.evaluation.wait: expected seconds or a duration like "10s" or "2m"',
                 "output.evaluation.threshold: expected a number, got text",

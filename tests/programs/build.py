@@ -124,6 +124,7 @@ PROGRAMS = {
         Program("promtool", package, (), (f"{_PROMETHEUS}/promtool", *_PROMETHEUS_BUILD)),
         Program("langgraph", environment, (ROOT / "examples/langgraph/requirements.txt",), (), "bin/ready"),
         Program("crewai", environment, (ROOT / "examples/crewai/requirements.txt",), (), "bin/ready"),
+        Program("pydantic-ai", environment, (ROOT / "examples/pydantic-ai/requirements.txt",), (), "bin/ready"),
         # Builders and checkers of what lies in examples/: never needed to run or test the package itself.
         Program("tools", environment, (ROOT / "examples/requirements-tools.txt",), (), "bin/ready"),
     )

@@ -76,8 +76,8 @@ class Intake:
                 reading = self._reader.traces(body, self._assembler.open_traces)
             case Signal.LOGS:
                 reading = self._reader.logs(body)
-            case _:
-                reading = Reading(1, body, 1)
+            case Signal.METRICS | Signal.PROFILES:
+                reading = self._reader.unread(body)
         self._acknowledge(signal, reading)
         self._assemble(reading)
         return Accepted()
@@ -116,9 +116,9 @@ class Intake:
 
     def _settle(self, effects: Iterable[Effect]) -> None:
         effects = tuple(effects)
-        if not effects:
-            return
         wall_ns = self._wall()
+        if not effects and not self._judge.is_due(wall_ns):
+            return
         out = self._judge.settle(effects, wall_ns)
         self._forward(out)
         self._tell(out, wall_ns)

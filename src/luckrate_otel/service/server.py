@@ -82,7 +82,8 @@ class Server:
         config = self._config
         self._senders = build.senders(config)
         reader = Reader(config.conversation_keys)
-        self._assembler = Assembler(build.clocks(config.clocks), build.limits(config.limits), restore=reader.restore)
+        clocks = build.clocks(config.clocks, self._specs)
+        self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
         conversations = Conversations(
             max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
         )
@@ -203,6 +204,7 @@ class Server:
                 "graded": self.ledger.graded,
                 "ungraded": dict(self.ledger.ungraded),
                 "standing_verdicts": self._judge.standing,
+                "waiting_for_evaluation": self._judge.waiting,
             },
             "held": {"spans": counts.held_spans, "bytes": counts.held_bytes, "duplicates": counts.duplicates},
             "ledger": self._ledger_json(),
