@@ -129,7 +129,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
     except pytest.skip.Exception:
         raise
-    except Exception:
+    except (Exception, pytest.fail.Exception):
         _grade(handle, output_ok=False)
         raise
     else:

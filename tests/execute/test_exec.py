@@ -77,6 +77,13 @@ def test_without_content_nothing_is_claimed(run: Run) -> None:
     assert "not_captured" in out
 
 
+def test_a_proxy_is_not_in_the_way(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    status, _, _ = run("--", PYTHON, AGENT, "Refund order 88213.")
+    assert status == 0
+
+
 def test_the_case_can_be_named(run: Run) -> None:
     _, out, _ = run("--case", "refund, small", "--format", "json", "--", PYTHON, AGENT, "Refund order 88213.")
     assert [found["case"] for found in json.loads(out)["runs"]] == ["refund, small"]
@@ -234,6 +241,12 @@ def test_the_environment_of_a_command() -> None:
             {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"},
         ),
         ({"OTEL_RESOURCE_ATTRIBUTES": "a=b"}, {"OTEL_RESOURCE_ATTRIBUTES": "a=b"}),
+        ({"NO_PROXY": "a"}, {"NO_PROXY": "a", "no_proxy": None}),
+        ({"HTTP_PROXY": "p"}, {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HTTP_PROXY": "p"}),
+        (
+            {"https_proxy": "p", "no_proxy": "a,b", "NO_PROXY": "b"},
+            {"NO_PROXY": "a,b,127.0.0.1", "no_proxy": "a,b,127.0.0.1"},
+        ),
     ],
 )
 def test_what_becomes_of_what_was_set(given: dict[str, str], found: dict[str, str | None]) -> None:

@@ -202,12 +202,18 @@ def test_an_expect_that_raises_is_a_failed_run() -> None:
     assert row.verdict.violations[0].message.startswith("run_failed: TypeError: ")
 
 
-def test_an_async_run_that_raises() -> None:
+@pytest.mark.parametrize("error", [RuntimeError(), SystemExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_whatever_a_run_raises_it_is_recorded(error: BaseException, parallel: int) -> None:
     async def runner(_: Any) -> Outcome:
-        raise RuntimeError
+        raise error
 
-    (row,) = evaluate([CASE], runner, k=1)
-    assert row.verdict.violations[0].message == "run_failed: RuntimeError"
+    def plain(_: Any) -> Outcome:
+        raise error
+
+    for kind in (runner, plain):
+        rows = evaluate([CASE], kind, k=2, parallel=parallel)
+        assert {row.verdict.violations[0].message for row in rows} == {f"run_failed: {type(error).__name__}"}
 
 
 def test_a_long_error_is_cut() -> None:

@@ -87,7 +87,7 @@ def _call(job: _Job, runner: Runner) -> tuple[Row, BaseException | None]:
         outcome = runner(job.case.input)
         if isawaitable(outcome):  # a plain function that gives a coroutine
             outcome = _in_loop(lambda: _awaited(cast("Awaitable[Outcome]", outcome)))
-    except Exception as error:  # noqa: BLE001 - one run is isolated from the next; it is recorded
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - one run is isolated from the next
         return _failed(job, error, began), error
     return _graded(job, outcome, began)
 
@@ -131,7 +131,10 @@ async def _run_coroutines(jobs: Sequence[_Job], runner: Runner, parallel: int, r
             began = time.perf_counter()
             try:
                 outcome = await cast("Awaitable[Outcome]", runner(job.case.input))
-            except Exception as error:  # noqa: BLE001 - as in _call
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # it is the suite that ends, not the run
+                    raise
                 recorder.add(job, _failed(job, error, began), error)
             else:
                 recorder.add(job, *_graded(job, outcome, began))
