@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from luckrate_otel.cli import main
 from luckrate_otel.demo.sink import Sink, listening
-from luckrate_otel.execute.command import Executed
+from luckrate_otel.execute import Command, Executed, execute
 from luckrate_otel.execute.environment import CAPTURE, child_environment
 from tests.captured import CASES, Case
 
@@ -171,6 +172,28 @@ def test_ctrl_c_ends_the_command_and_reports_what_came(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "= pass: output ok" in out
     assert "command: exited with status" in err or "command: was ended by SIGINT" in err
+
+
+def test_a_command_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luckrate_otel.execute.command.STOP", 0.1)
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    program = (
+        "import signal\n"
+        "for number in (signal.SIGINT, signal.SIGTERM):\n    signal.signal(number, signal.SIG_IGN)\n"
+        f"open({str(ready)!r}, 'w').close()\nsignal.pause()\n"
+    )
+
+    def interrupt() -> None:
+        ready.read_text(encoding="utf-8")  # returns once the command has opened it
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    done = execute(Command((PYTHON, "-c", program), wait=0.1), dict(os.environ), lambda _: None)
+    thread.join()
+    assert (done.statuses, done.interrupted) == ((-signal.SIGKILL,), True)
+    assert done.reasons == ("command: was ended by SIGKILL in 1 of 1 execution",)
 
 
 @pytest.mark.parametrize(
