@@ -97,7 +97,7 @@ def test_rules_on_by_default_leave_the_path_ok_and_rules_written_do_not() -> Non
 
 
 def test_a_warning_makes_the_path_bad() -> None:
-    verdict = check([Step("pay", {"to": "W77"})], {}, "hi", output_ok=True)
+    verdict = check([Step("pay", {"to": "W7712"})], {}, "hi", output_ok=True)
     assert (verdict.verdict, [v.severity for v in verdict.violations]) == ("lucky", ["warn"])
 
 
@@ -258,8 +258,28 @@ def test_the_table_of_rules_is_in_the_order_of_reports() -> None:
         "required",
         "forbidden",
         "before",
+        "each_before",
+        "leads_to",
+        "next",
+        "not_after",
+        "not_both",
+        "any_of",
+        "starts_with",
+        "ends_with",
+        "exactly",
+        "agents",
+        "handoffs",
         "max_steps",
+        "max_calls",
+        "max_retries",
         "no_repeat",
+        "max_duration",
+        "max_step_duration",
+        "max_tokens",
+        "args",
+        "args.from",
+        "relations",
+        "definitions",
         "taint",
         "ground",
         "secrets",

@@ -27,6 +27,7 @@ from luckrate_otel.service.meter import Meter
 from luckrate_otel.service.pieces import Again, digest_of
 from luckrate_otel.service.reading import Arrival, Reader, Reading
 from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.verdict_span import verdict_request
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,8 @@ class Intake:
     """What receivers call, and what the clock of the service drives.
 
     keeping: the journal's side, None without a journal. tap: a copy was sent to us; nothing of it is forwarded, only
-    what is ours leaves. clock: nanoseconds, monotonic. wall: nanoseconds since the epoch.
+    what is ours leaves. verdict_spans: one a run is ours. clock: nanoseconds, monotonic. wall: nanoseconds since the
+    epoch.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Intake:
         wall: Clock,
         keeping: Keeping | None = None,
         tap: bool = False,
+        verdict_spans: bool = False,
     ) -> None:
         self._reader = reader
         self._outlets = tuple(outlets)
@@ -80,6 +83,7 @@ class Intake:
         self._wall = wall
         self._keeping = keeping
         self._tap = tap
+        self._verdict_spans = verdict_spans
         self._promised_bytes = 0  # of requests on their way to the disk, which the queues will have to take
 
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
@@ -104,8 +108,8 @@ class Intake:
                 return self._reader.traces(body, self._open_traces())
             case Signal.LOGS:
                 return self._reader.logs(body)
-            case _:
-                return Reading(1, body, 1)
+            case Signal.METRICS | Signal.PROFILES:
+                return self._reader.unread(body)
 
     def _open_traces(self) -> Container[bytes]:
         opened = self._assembler.open_traces
@@ -182,9 +186,9 @@ class Intake:
 
     async def _settle(self, effects: Iterable[Effect], *, forget: bool = True) -> None:
         effects = tuple(effects)
-        if not effects:
-            return
         wall_ns = self._wall()
+        if not effects and not self._judge.is_due(wall_ns):
+            return
         out = self._judge.settle(effects, wall_ns)
         self.ledger.underway += len(out.spans)
         sendings = self._sendings(out, wall_ns)
@@ -196,12 +200,14 @@ class Intake:
         )
 
     def _sendings(self, out: Sendings, wall_ns: int) -> list[Sending]:
-        """The bodies of a round: annotated spans, and our own log events on top of what was received."""
+        """The bodies of a round: annotated spans, and what is ours on top of what was received."""
         sendings: list[Sending] = []
         if out.spans and not self._tap:
             sendings.append(self._sending(Signal.TRACES, encode.traces_request(out.spans), len(out.spans)))
         if out.events:
             sendings.append(self._sending(Signal.LOGS, event_request(out.events, wall_ns), len(out.events)))
+            if self._tap and self._verdict_spans:
+                sendings.append(self._sending(Signal.TRACES, verdict_request(out.events, wall_ns), len(out.events)))
         return sendings
 
     def _sending(self, signal: Signal, body: bytes, count: int) -> Sending:
@@ -218,6 +224,8 @@ class Intake:
         self.ledger.underway -= len(out.spans)
         self.ledger.handed_over[Signal.TRACES] += len(out.spans)
         self.ledger.made[Signal.LOGS] += len(out.events)
+        if self._tap and self._verdict_spans:
+            self.ledger.made[Signal.TRACES] += len(out.events)
         self.ledger.graded += out.graded
         self.ledger.ungraded.update(out.ungraded)
         for point, trace_id, span_id in out.points:  # after the hand-over: a crash may undercount, never overcount

@@ -22,7 +22,7 @@ class Ledger:
     received: in acknowledged requests. replayed: held ones that an earlier process left in the journal (each
     destination counts those of its queue). handed_over: to the destinations, annotated or not. unwanted: of those,
     what no destination takes. made: log events of our own. ungraded: stage that failed → spans (read, assemble) or
-    runs. regraded: spans that came with findings of a luckrate before us. underway: a gauge, spans between their verdict
+    runs. regraded: spans that came with findings of a luckrate before us. underway: a gauge, spans between a verdict
     and the queues; they count as held.
     """
 

@@ -90,7 +90,8 @@ class Server:
         self._journal = build.journal(config)
         self._senders = build.senders(config, self._journal)
         reader = Reader(config.conversation_keys)
-        self._assembler = Assembler(build.clocks(config.clocks), build.limits(config.limits), restore=reader.restore)
+        clocks = build.clocks(config.clocks, self._specs)
+        self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
         late_window_ns = int(config.clocks.late_window * 10**9)
         self._keeping = Keeping(self._journal, self._assembler, late_window_ns) if self._journal else None
         conversations = Conversations(
@@ -112,6 +113,7 @@ class Server:
             wall=time.time_ns,
             keeping=self._keeping,
             tap=config.mode == "tap",
+            verdict_spans=config.verdict_spans,
         )
 
     async def _replay(self) -> None:
@@ -249,6 +251,7 @@ class Server:
                 "graded": self.ledger.graded,
                 "ungraded": dict(self.ledger.ungraded),
                 "standing_verdicts": self._judge.standing,
+                "waiting_for_evaluation": self._judge.waiting,
             },
             "held": {
                 "spans": counts.held_spans + self.ledger.underway,
@@ -326,6 +329,13 @@ class Server:
             "luckrate.journal.size": lambda: [(self._journal.size_bytes, {})] if self._journal else [],
             "luckrate.ledger": self._ledger_entries,
             "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
+            "luckrate.queue.limit": lambda: [
+                (destination.queue_bytes, {"luckrate.destination": name})
+                for name, destination in self._config.destinations.items()
+            ],
+            "luckrate.unaccounted": lambda: [
+                (entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self._ledger_json().items()
+            ],
         }
 
     def _ledger_entries(self) -> Iterable[tuple[float, Mapping[str, str]]]:
