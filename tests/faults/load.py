@@ -113,7 +113,7 @@ class Sender:
                     await channel.unary_unary(_METHOD, None, None)(body, timeout=self.timeout)
                 except grpc.aio.AioRpcError as error:
                     self.refused[error.code().name] += 1
-                    assert error.code() in RETRYABLE, error  # noqa: PT017 - in a loop
+                    assert error.code() in RETRYABLE, error
                     await asyncio.sleep(0.05)  # what a sender does; ours says a second, the test has less time
                 else:
                     self.acknowledged.update(spans_in([body]))

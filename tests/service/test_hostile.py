@@ -114,7 +114,7 @@ ODD: list[tuple[str, list[bytes]]] = [
     ),
     ("a span that is no message", [b"\x0a\xff\xff\xff\x7fgen_ai.", TOOL_SPAN]),
     (
-        "findings of a luckrate before us, forged",
+        "forged findings",
         [span({**TOOL, "luckrate.verdict": "pass", "luckrate.lucky": False}, CALL)],
     ),
 ]
@@ -160,9 +160,10 @@ DEEP = (
     + b'{"arrayValue":{"values":[' * 50_000
 )
 WIDE = b'{"resourceSpans":[' + b",".join([b"{}"] * 300_000) + b"]}"
+GZIP = {"Content-Encoding": "gzip"}
 BAD: list[tuple[str, bytes, dict[str, str], int]] = [
-    ("gzip bomb, 1 GiB in 1 MiB", bomb(1024 * MIB), {"Content-Encoding": "gzip"}, 413),
-    ("gzip in gzip", gzip.compress(gzip.compress(request(TOOL_SPAN))), {"Content-Encoding": "gzip"}, 400),
+    ("gzip bomb, 1 GiB in 1 MiB", bomb(1024 * MIB), GZIP, 413),
+    ("gzip in gzip", gzip.compress(gzip.compress(request(TOOL_SPAN))), GZIP, 400),
     (
         "a second gzip member cut off",
         gzip.compress(b"") + gzip.compress(request(TOOL_SPAN))[:-9],
@@ -170,7 +171,7 @@ BAD: list[tuple[str, bytes, dict[str, str], int]] = [
         400,
     ),
     ("zstd, which OTLP does not name", zstd.compress(request(TOOL_SPAN)), {"Content-Encoding": "zstd"}, 415),
-    ("not gzip at all", request(TOOL_SPAN), {"Content-Encoding": "gzip"}, 400),
+    ("not gzip at all", request(TOOL_SPAN), GZIP, 400),
     ("deep JSON", DEEP, {"Content-Type": JSON}, 400),
     ("JSON with 300,000 resources", WIDE, {"Content-Type": JSON}, 413),
     ("300,000 resources", b"\x0a\x00" * 300_000, {}, 413),
