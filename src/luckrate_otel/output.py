@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from jsonschema.protocols import Validator
+from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
@@ -19,6 +18,9 @@ from luckrate_otel.rules.arguments import parse_schema
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.rules.path import number
 from luckrate_otel.telemetry import Status, Value
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 # Our own path verdict travels under the same event name as evaluations of the output; it says nothing of the output.
 OWN_EVALUATION = "luckrate.path"
