@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import plain
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
 from luckrate_otel.telemetry import NOTHING, Value
@@ -62,7 +63,9 @@ def _of_tool(value: Value, place: Place) -> Arguments:
     return Arguments(plain(read), sources, parse_schema(read, place) if read else None)
 
 
-ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING)
+_SHAPE = shapes.a_map({"type": "object", "properties": {"from": shapes.a_map(shapes.TEXTS)}})
+
+ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
 
 
 # ---- sources -----------------------------------------------------------------------------------
