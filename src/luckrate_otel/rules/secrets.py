@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Step, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
@@ -21,7 +22,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-SECRETS: Key[bool] = Key("secrets", flag, default=True)
+SECRETS: Key[bool] = Key("secrets", flag, default=True, shape=shapes.FLAG)
 
 
 @dataclass(frozen=True, slots=True)
