@@ -38,6 +38,7 @@ PURE = (
     "rules",
     "runs",
     "spec",
+    "surrogates",
     "telemetry",
     "vocabulary",
 )

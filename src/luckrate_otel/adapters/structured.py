@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.facts import Gap
+from luckrate_otel.surrogates import mended
 from luckrate_otel.telemetry import Value
 
 # What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking
@@ -36,7 +37,7 @@ _DECODE = json.JSONDecoder(parse_constant=_constant, strict=False).decode
 def loads(text: str) -> Any:
     """Parse JSON. Raises ValueError for anything else, too deep nesting included."""
     try:
-        return _DECODE(text)
+        return mended(_DECODE(text), text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
