@@ -376,6 +376,31 @@ def test_a_rule_that_cannot_digest_a_run_costs_no_span(monkeypatch: pytest.Monke
             assert Counter(taken(hop, Signal.TRACES)) == Counter(items(sent))
             _, page = await get(f"http://{server.addresses['admin']}/status")
             assert json.loads(page)["runs"]["ungraded"] == {"grade": 1}
+            _, page = await get(f"http://{server.addresses['prometheus']}/metrics")
+            assert sample(page, "luckrate_not_graded_total", {"luckrate_reason": "error"}) == 1.0
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "span_id"), [("00" * 16, "01" * 8), ("", "01" * 8), ("0a" * 5, "01" * 8), ("0a" * 16, "00" * 8)]
+)
+def test_agent_spans_with_ids_that_are_none_pass_ungraded(trace_id: str, span_id: str) -> None:
+    """As in files. A zero trace id would otherwise make one run of all who send it."""
+
+    async def scenario() -> None:
+        agent = {
+            "traceId": trace_id,
+            "spanId": span_id,
+            "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "invoke_agent"}}],
+        }
+        body = to_protobuf("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [agent]}]}]})
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            await export(server, [body])
+            await hop.until(lambda h: bool(h.taken))
+            assert hop.taken == [body]
+            assert server.status()["runs"]["ungraded"] == {"read": 1}
+            assert server.status()["runs"]["open"] == 0
 
     within(20, scenario)
 

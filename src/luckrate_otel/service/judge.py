@@ -21,6 +21,9 @@ from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import NOTHING
 
+# Which spec would have graded it may not be known any more.
+_FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}
+
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +77,8 @@ class Judge:
             notes = {note.span_id: note for note in graded.annotations.spans}
         except Exception:  # noqa: BLE001 - grading never harms forwarding
             self._failed("grade", run.run_id, out)
+            if not closed.supersedes:
+                out.points.append((Point("luckrate.not_graded", 1, _FAILED), "", ""))
         out.spans.extend(_annotated(held, notes) for held in closed.held)
 
     def _report(self, closed: Closed, verdict: Verdict, annotations: Annotations, out: Sendings) -> None:
