@@ -6,11 +6,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from luckrate_otel.errors import InputError, LuckrateError
 
@@ -64,6 +65,7 @@ _FILES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. What the user can mend is told on stderr without a traceback."""
+    _print_anything()
     try:
         arguments = parse(argv)
         status: int = arguments.run(arguments)
@@ -134,7 +136,7 @@ def _steps(arguments: argparse.Namespace) -> int:
     batch = _read(arguments.files)
     if arguments.format == "json":
         for trajectory in batch.trajectories:
-            print(json.dumps(to_json(trajectory), ensure_ascii=False))
+            print(_json(to_json(trajectory)))
     else:
         print(steps_text(batch.trajectories, _style(values=True)))
     return PASSED
@@ -159,7 +161,7 @@ def _check(arguments: argparse.Namespace) -> int:
         max_luck_rate=arguments.max_luck_rate,
     )
     if arguments.format == "json":
-        print(json.dumps(report_json(graded, luck, decision, values=arguments.show_values), ensure_ascii=False))
+        print(_json(report_json(graded, luck, decision, values=arguments.show_values)))
     else:
         style = _style(values=arguments.show_values)
         blocks = [run_text(trajectory, verdict, style) for trajectory, verdict in graded]
@@ -235,6 +237,17 @@ def _judge(trajectory: Trajectory, specs: Sequence[Spec]) -> Verdict:
 MAX_PROBLEMS = 20
 
 # ---- output ------------------------------------------------------------------------------------
+
+
+def _print_anything() -> None:
+    """A terminal of another encoding gets `→` as an escape rather than a traceback."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """JSON with its own escapes where the output is not UTF-8, as those of _print_anything are none of JSON's."""
+    return json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
 
 
 def _complain(text: str) -> None:
