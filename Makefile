@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test check fix bench constraints clean
+.PHONY: help demo test check fix bench programs constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: $(READY) ## lint, format and types only
 fix: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+programs: ## real Collector, Jaeger, Prometheus and agents for the tests (needs Go; minutes, once)
+	@$(PYTHON) tests/programs/build.py
 
 bench: $(READY) ## CPU time per span and memory on this machine
 	$(BIN)/python benchmarks/run.py

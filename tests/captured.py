@@ -10,7 +10,7 @@ from typing import Any
 
 from luckrate_otel.batch import trajectories
 from luckrate_otel.otlp import files
-from luckrate_otel.report.trajectory import to_json
+from luckrate_otel.reports.trajectory import to_json
 from luckrate_otel.telemetry import LogRecord, Span
 
 TRACES = Path(__file__).parent / "traces"

@@ -46,7 +46,8 @@ class SpanNote:
 class Evaluated:
     """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
 
-    service: whose agent it is about, "" if not told.
+    service: whose agent it is about, "" if not told. ended_ns: when the run's last span ended, 0 if not told.
+    violations: all of the run, as the span events that say so.
     """
 
     trace_id: str
@@ -54,6 +55,8 @@ class Evaluated:
     service: str
     severity: int
     attributes: Mapping[str, Value]
+    ended_ns: int = 0
+    violations: tuple[SpanEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
     if root:
         mine = notes.get(root, SpanNote(root))
         notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
-    return Annotations(tuple(notes.values()), _event(run, trajectory, verdict), _points(run, trajectory, verdict))
+    event = _event(run, trajectory, verdict, tuple(event for note in notes.values() for event in note.events))
+    return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
 def annotate_early(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[SpanNote, ...]:
@@ -221,7 +225,9 @@ def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value
     return {key: value for key, value in told.items() if value is not None}
 
 
-def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluated | None:
+def _event(
+    run: ClosedRun, trajectory: Trajectory, verdict: Verdict, violations: tuple[SpanEvent, ...]
+) -> Evaluated | None:
     if not run.trace_ids:
         return None
     hard = any(v.severity is Severity.HARD for v in verdict.violations)
@@ -247,6 +253,8 @@ def _event(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Evaluate
         run.root.service if run.root else "",
         severity,
         {key: value for key, value in told.items() if value is not None},
+        max((facts.head.end_ns for facts in run.facts), default=0),
+        violations,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
@@ -10,11 +10,13 @@ from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
-from luckrate_otel.model import Trajectory
+from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.otlp import files
 from luckrate_otel.otlp.files import FileProblem
 from luckrate_otel.payloads import merge_with_spans, recognise, same_run
+from luckrate_otel.pipeline import judge
 from luckrate_otel.runs import RunGroup, partition
+from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import LogRecord, Span
 from luckrate_otel.unrecognised import describe
 
@@ -69,6 +71,11 @@ def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[T
         else:
             runs[at] = merge_with_spans(runs[at], payload)
     return in_conversation(runs)
+
+
+def grade(runs: Iterable[Trajectory], specs: Sequence[Spec]) -> tuple[tuple[Trajectory, Verdict], ...]:
+    """Judge runs, in their order."""
+    return tuple((run, judge(run, specs)) for run in runs)
 
 
 def trajectories(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> tuple[Trajectory, ...]:

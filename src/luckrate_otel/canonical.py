@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 
 from luckrate_otel.telemetry import Value
 
@@ -15,19 +16,29 @@ def canonical(value: Value) -> str:
 
     1, 1.0 and True differ, as in JSON. Raises RecursionError on values nested past the interpreter's limit.
     """
-    return _ENCODE(_plain(value))
+    return _ENCODE(plain(value))
 
 
-def _plain(value: Value) -> Value:
+def plain(value: Value) -> Value:
+    """The value in JSON's own types."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):
-        return {_key(key): _plain(item) for key, item in value.items()}
+        return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(str(item) for item in value)
-    return str(value)
+    return _code(value) if callable(value) else str(value)
+
+
+def _code(function: Value) -> str:
+    """A function by its name and what it does, not by where in memory it lies."""
+    code = getattr(function, "__code__", None)
+    parts = (code.co_code, *(c for c in code.co_consts if isinstance(c, str | int | float | bytes))) if code else ()
+    digest = sha256(repr((parts, code.co_names if code else ())).encode()).hexdigest()[:16]
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}.{name}:{digest}"
 
 
 def _key(key: Value) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from luckrate_otel.errors import InputError, LuckrateError
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:  # each command loads only what it needs: --help and health ar
     from luckrate_otel.batch import Batch
     from luckrate_otel.config import Config
     from luckrate_otel.model import Trajectory, Verdict
-    from luckrate_otel.report.text import Style
-    from luckrate_otel.spec import Spec
+    from luckrate_otel.reports.graded import GateOptions
+    from luckrate_otel.reports.text import Style
+    from luckrate_otel.specfile import SpecFile
 
 # Exit status, a public contract: the gate passed; the gate failed; bad usage or no usable input.
 PASSED, FAILED, UNUSABLE = 0, 1, 2
@@ -36,6 +37,8 @@ examples:
       what each agent run did, call by call
   luckrate-otel check traces.jsonl --spec refunds.yaml
       grade runs and set the exit status, for CI
+  luckrate-otel exec --spec refunds.yaml --runs 5 -- python agent.py
+      run an agent, grade what it did
   luckrate-otel serve --config luckrate.yaml
       the processor: receive OTLP, grade, annotate, forward
 """
@@ -47,6 +50,26 @@ examples:
   luckrate-otel check traces.jsonl --spec refunds.yaml
   luckrate-otel check spans.jsonl logs.jsonl --spec refunds.yaml --format json > report.json
   kubectl logs collector | luckrate-otel check - --spec refunds.yaml --max-luck-rate 0.05
+"""
+
+_EXEC_EXAMPLES = """\
+CMD's own output goes to stderr; the report is all there is on stdout. CMD needs no change: what it sends over OTLP,
+gRPC or HTTP, comes here, and is passed on to where its environment pointed it, if anywhere.
+
+exit status: 0 the gate passed, 1 it failed or CMD did, 2 bad usage or no agent run seen.
+
+examples:
+  luckrate-otel exec --spec refunds.yaml -- python agent.py
+  luckrate-otel exec --spec refunds.yaml --runs 5 --format junit -- opentelemetry-instrument python agent.py
+"""
+
+_COMPARE_EXAMPLES = """\
+exit status: 0 nothing got worse, 1 something did (a case, or surely the Luck Rate), 2 no report.
+
+examples:
+  luckrate-otel check main.jsonl --spec refunds.yaml --format json > a.json
+  luckrate-otel check branch.jsonl --spec refunds.yaml --format json > b.json
+  luckrate-otel compare a.json b.json
 """
 
 _SERVE_EXAMPLES = """\
@@ -65,9 +88,9 @@ _FILES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. What the user can mend is told on stderr without a traceback."""
-    _print_anything()
     try:
         arguments = parse(argv)
+        _set_output(getattr(arguments, "format", "text"))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as done:  # argparse: --help, --version, bad usage
@@ -130,43 +153,96 @@ def _demo(_: argparse.Namespace) -> int:
 
 
 def _steps(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.report.text import steps_text
-    from luckrate_otel.report.trajectory import to_json
+    from luckrate_otel.reports.text import steps_text
+    from luckrate_otel.reports.trajectory import to_json
 
     batch = _read(arguments.files)
     if arguments.format == "json":
         for trajectory in batch.trajectories:
-            print(_json(to_json(trajectory)))
+            print(json.dumps(to_json(trajectory), ensure_ascii=False))
     else:
         print(steps_text(batch.trajectories, _style(values=True)))
     return PASSED
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.gate import gate
-    from luckrate_otel.luck import luck_rate
-    from luckrate_otel.report.text import gate_text, luck_text, run_text
-    from luckrate_otel.report.verdicts import report_json
-    from luckrate_otel.specfile import load_specs
+    from luckrate_otel.batch import grade
+    from luckrate_otel.specfile import load_spec_files
 
-    specs = load_specs(arguments.spec)
+    files = load_spec_files(arguments.spec)
+    options = _gate_options(arguments)
     batch = _read(arguments.files, allow_empty=arguments.allow_empty)
-    graded = [(trajectory, _judge(trajectory, specs)) for trajectory in batch.trajectories]
-    verdicts = [verdict for _, verdict in graded]
-    luck = luck_rate(verdicts)
-    decision = gate(
-        verdicts,
+    return _report(grade(batch.trajectories, [file.spec for file in files]), files, options, arguments)
+
+
+def _gate_options(arguments: argparse.Namespace) -> GateOptions:
+    from luckrate_otel.reports.graded import GateOptions
+    from luckrate_otel.reports.past import read_past
+
+    return GateOptions(
+        known=read_past(arguments.baseline).known if arguments.baseline else frozenset(),
         allow_empty=arguments.allow_empty,
         allow_unjudged=arguments.allow_unjudged,
         max_luck_rate=arguments.max_luck_rate,
     )
+
+
+def _report(
+    graded: Sequence[tuple[Trajectory, Verdict]],
+    files: Sequence[SpecFile],
+    options: GateOptions,
+    arguments: argparse.Namespace,
+    reasons: Sequence[str] = (),
+) -> int:
+    """Print the report and turn the gate into the exit status. reasons: why it fails besides the verdicts."""
+    from luckrate_otel.reports.formats import FORMATS
+    from luckrate_otel.reports.graded import make_report
+    from luckrate_otel.reports.places import places
+
+    report = make_report(graded, options, places(files), reasons)
+    print(FORMATS[arguments.format](report, _style(values=arguments.show_values)))
+    return FAILED if report.gate.failed else PASSED
+
+
+def _exec(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.batch import grade
+    from luckrate_otel.execute import Command, execute
+    from luckrate_otel.specfile import load_spec_files
+
+    files = load_spec_files(arguments.spec)
+    options = _gate_options(arguments)
+    words = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
+    if not words:
+        raise InputError("exec: no command given; write it after --")
+    command = Command(
+        words,
+        runs=arguments.runs,
+        settle=arguments.settle,
+        wait=arguments.wait,
+        case=arguments.case,
+        capture=arguments.capture,
+    )
+    done = execute(command, os.environ, _progress("run"))
+    for reason in done.reasons:
+        _complain(reason)
+    if not done.runs and not arguments.allow_empty:
+        what = f"{done.spans} spans and {done.logs} log records came, none of an agent's run"
+        raise InputError(f"no agent run seen: {what if done.spans or done.logs else 'the command sent no telemetry'}")
+    status = _report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
+    return INTERRUPTED if done.interrupted else status
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.compare import compare
+    from luckrate_otel.reports.comparison import comparison_json, comparison_text
+    from luckrate_otel.reports.past import read_past
+
+    found = compare(read_past(arguments.a), read_past(arguments.b))
     if arguments.format == "json":
-        print(_json(report_json(graded, luck, decision, values=arguments.show_values)))
+        print(json.dumps(comparison_json(found), ensure_ascii=False))
     else:
-        style = _style(values=arguments.show_values)
-        blocks = [run_text(trajectory, verdict, style) for trajectory, verdict in graded]
-        print("\n\n".join([*blocks, luck_text(luck, style), gate_text(decision, style)]))
-    return FAILED if decision.failed else PASSED
+        print(comparison_text(found, _style()))
+    return FAILED if found.regressed else PASSED
 
 
 def _spec_check(arguments: argparse.Namespace) -> int:
@@ -226,28 +302,18 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     return batch
 
 
-def _judge(trajectory: Trajectory, specs: Sequence[Spec]) -> Verdict:
-    from luckrate_otel.check import check, not_graded
-    from luckrate_otel.spec import select
-
-    spec = select(specs, trajectory)
-    return check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
-
-
 MAX_PROBLEMS = 20
 
 # ---- output ------------------------------------------------------------------------------------
 
 
-def _print_anything() -> None:
-    """A terminal of another encoding gets `→` as an escape rather than a traceback."""
+def _set_output(form: str) -> None:
+    """Reports that programs read are UTF-8 everywhere; to a terminal that cannot show `→`, text gives an escape."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    """JSON with its own escapes where the output is not UTF-8, as those of _print_anything are none of JSON's."""
-    return json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
+        if form == "text":
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _complain(text: str) -> None:
@@ -256,7 +322,7 @@ def _complain(text: str) -> None:
 
 
 def _style(*, values: bool = False) -> Style:
-    from luckrate_otel.report.text import Style
+    from luckrate_otel.reports.text import Style
 
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(colour=colour, values=values)
@@ -312,24 +378,40 @@ def _parser() -> _Parser:
         commands, "check", "grade the runs in a file; the gate is the exit status", _check, _CHECK_EXAMPLES
     )
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
-    check.add_argument(
-        "--spec",
-        action="append",
-        type=Path,
-        required=True,
-        metavar="F",
-        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
+    _add_grading(check)
+
+    execute = _command(commands, "exec", "run a command, grade the agent runs in what it sends", _exec, _EXEC_EXAMPLES)
+    _add_grading(execute)
+    execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
+    execute.add_argument("--case", metavar="NAME", help="the case that every run is of; default: its task's text")
+    execute.add_argument(
+        "--no-capture",
+        dest="capture",
+        action="store_false",
+        help="leave content-capture settings as they are; without content fewer rules can be judged",
     )
-    check.add_argument("--format", choices=("text", "json"), default="text")
-    check.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
-    check.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
-    check.add_argument("--allow-unjudged", action="store_true", help="a hard rule never evaluated is no reason to fail")
-    check.add_argument(
-        "--max-luck-rate",
-        type=_share,
-        metavar="SHARE",
-        help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
+    execute.add_argument(
+        "--settle",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="telemetry is complete when none came for so long after CMD's end; default: %(default)s",
     )
+    execute.add_argument(
+        "--wait",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="wait no longer than this for telemetry after CMD's end; default: %(default)s",
+    )
+    execute.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- CMD ...", help="the command and its arguments"
+    )
+
+    compare = _command(commands, "compare", "say what changed between two JSON reports", _compare, _COMPARE_EXAMPLES)
+    compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
+    compare.add_argument("b", type=Path, metavar="B", help="the same, after")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
 
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
     spec_check = _command(spec, "check", "read spec files and tell every problem", _spec_check)
@@ -373,6 +455,35 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_grading(parser: _Parser) -> None:
+    """What `check` and `exec` have in common: how runs are graded, reported and gated."""
+    from luckrate_otel.reports.formats import FORMATS
+
+    parser.add_argument(
+        "--spec",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="F",
+        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
+    )
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="JSON report of before; findings that it has do not fail the gate"
+    )
+    parser.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
+    parser.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
+    parser.add_argument(
+        "--allow-unjudged", action="store_true", help="a hard rule never evaluated is no reason to fail"
+    )
+    parser.add_argument(
+        "--max-luck-rate",
+        type=_share,
+        metavar="SHARE",
+        help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
+    )
+
+
 def _share(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 1:
@@ -381,3 +492,23 @@ def _share(text: str) -> float:
 
 
 _share.__name__ = "share between 0 and 1"
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+_count.__name__ = "number of runs"
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds"

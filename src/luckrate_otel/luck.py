@@ -72,7 +72,7 @@ def luck_rate(verdicts: Iterable[Verdict]) -> LuckRate:
     )
 
 
-def wilson(hits: int, of: int) -> Interval | None:
+def wilson(hits: float, of: float) -> Interval | None:
     """Wilson score interval, 95 %, of a share; None of nothing. Sound for small counts and shares near 0 and 1."""
     if not of:
         return None

@@ -6,13 +6,18 @@ A source that speaks in words this module does not know leaves the output unknow
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from jsonschema.protocols import Validator
+
 from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
+from luckrate_otel.rules.arguments import parse_schema
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
+from luckrate_otel.rules.path import number
 from luckrate_otel.telemetry import Status, Value
 
 # Our own path verdict travels under the same event name as evaluations of the output; it says nothing of the output.
@@ -26,6 +31,8 @@ BAD = frozenset({"false", "fail", "failed", "not_ok", "no", "incorrect", "failur
 ERROR_FINISHES = frozenset({"error", "malformed_function_call", "unexpected_tool_call"})
 
 DEFAULT_WAIT_SECONDS = 300.0
+
+CHECKS = ("contains", "regex", "schema", "python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +58,13 @@ class ByAttribute:
 
 @dataclass(frozen=True, slots=True)
 class ByCheck:
-    """The final output holds every one of these texts, and the pattern is found in it."""
+    """The final output holds every one of these texts, the pattern is found in it, it is JSON that fits the schema, and
+    the function, which only a Python spec can name, says so."""
 
     contains: tuple[str, ...] = ()
     regex: re.Pattern[str] | None = None
+    schema: Validator | None = None
+    python: Callable[[str], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,11 @@ class Output:
     attribute: ByAttribute | None = None
     check: ByCheck | None = None
     status: bool = True
+
+    def awaits(self, trajectory: Trajectory) -> bool:
+        """Whether an evaluation is named that the run does not have yet."""
+        by = self.evaluation
+        return by is not None and by.wait > 0 and all(e.name != by.name for e in trajectory.evaluations)
 
     @property
     def wait(self) -> float:
@@ -100,8 +115,9 @@ def _evaluated(trajectory: Trajectory, by: ByEvaluation | None) -> OutputState |
 def _meaning(evaluation: Evaluation, by: ByEvaluation) -> OutputState:
     if by.labels and evaluation.label is not None:
         return _state(evaluation.label in by.labels)
-    if by.threshold is not None and evaluation.score is not None:
-        return _state(evaluation.score >= by.threshold)
+    score = evaluation.score if evaluation.score is not None else number(evaluation.label)
+    if by.threshold is not None and score is not None:
+        return _state(score >= by.threshold)
     if by.labels or by.threshold is not None:
         return OutputState.UNKNOWN
     return _plain_meaning(evaluation.label if evaluation.label is not None else evaluation.score)
@@ -111,7 +127,11 @@ def _attributed(trajectory: Trajectory, by: ByAttribute | None) -> OutputState |
     if by is None or trajectory.attributes.get(by.key) is None:
         return None
     value = trajectory.attributes[by.key]
-    return _state(_word(value) in by.equals) if by.equals else _plain_meaning(value)
+    if not by.equals:
+        return _plain_meaning(value)
+    as_number = number(value)
+    alike = as_number is not None and any(number(word) == as_number for word in by.equals)
+    return _state(alike or _word(value) in by.equals)
 
 
 def _checked(trajectory: Trajectory, by: ByCheck | None) -> OutputState | None:
@@ -119,7 +139,29 @@ def _checked(trajectory: Trajectory, by: ByCheck | None) -> OutputState | None:
     if by is None or final is None:
         return None
     found = by.regex is None or by.regex.search(final) is not None
-    return _state(found and all(part in final for part in by.contains))
+    if not (found and all(part in final for part in by.contains)):
+        return OutputState.NOT_OK
+    if by.schema is not None and not _fits(by.schema, final):
+        return OutputState.NOT_OK
+    return OutputState.OK if by.python is None else _called(by.python, final)
+
+
+def _fits(schema: Validator, final: str) -> bool:
+    try:
+        return bool(schema.is_valid(json.loads(final)))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _called(function: Callable[[str], object], final: str) -> OutputState | None:
+    """True and false are answers; None leaves it to the next source; anything else, or an exception, is not known."""
+    try:
+        answer = function(final)
+    except Exception:  # noqa: BLE001 - an operator's function must not lose a run
+        return OutputState.UNKNOWN
+    if answer is None:
+        return None
+    return _state(answer) if isinstance(answer, bool) else OutputState.UNKNOWN
 
 
 def _ended(trajectory: Trajectory) -> OutputState | None:
@@ -202,20 +244,31 @@ def _parse_attribute(value: Value, place: Place) -> ByAttribute:
 
 
 def _parse_check(value: Value, place: Place) -> ByCheck:
-    block = _block(value, place, ("contains", "regex"))
+    block = _block(value, place, CHECKS)
     if not block:
-        place.problem("checks nothing: give contains or regex")
+        place.problem(f"checks nothing: give {', '.join(CHECKS[:-1])} or {CHECKS[-1]}")
     return ByCheck(
         contains=texts(block["contains"], place.at("contains")) if "contains" in block else (),
         regex=_pattern(block["regex"], place.at("regex")) if "regex" in block else None,
+        schema=parse_schema(block["schema"], place.at("schema")) if "schema" in block else None,
+        python=_function(block["python"], place.at("python")) if "python" in block else None,
     )
 
 
-def _number(value: Value, place: Place) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    place.problem(f"expected a number, got {kind(value)}")
+def _function(value: Value, place: Place) -> Callable[[str], object] | None:
+    if callable(value):
+        function: Callable[[str], object] = value
+        return function
+    place.problem(f"expected a function, which only a Python spec file can give, got {kind(value)}")
     return None
+
+
+def _number(value: Value, place: Place) -> float | None:
+    read = number(value)
+    if read is None:
+        place.problem(f"expected a number, got {kind(value)}")
+        return None
+    return float(read)
 
 
 def _pattern(value: Value, place: Place) -> re.Pattern[str] | None:

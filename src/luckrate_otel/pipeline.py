@@ -18,11 +18,12 @@ Place = Callable[[Trajectory], Trajectory]
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One judged run."""
+    """One judged run. spec: what graded it, None if none fits."""
 
     trajectory: Trajectory
     verdict: Verdict
     annotations: Annotations
+    spec: Spec | None = None
 
 
 def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajectory: trajectory) -> Graded:
@@ -31,9 +32,20 @@ def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajector
     place: gives the run what earlier traces of its conversation hold, see Conversations.
     """
     trajectory = place(join(run))  # span shapes become steps; unknown shapes stay visible
-    spec = select(specs, trajectory)  # the first whose match fits
-    verdict = check(trajectory, spec) if spec else not_graded(trajectory, "no_spec")
-    return Graded(trajectory, verdict, annotate(run, trajectory, verdict))  # what to write, and on which span
+    verdict = judge(trajectory, specs)
+    annotations = annotate(run, trajectory, verdict)  # what to write, and on which span
+    return Graded(trajectory, verdict, annotations, select(specs, trajectory))
+
+
+def judge(trajectory: Trajectory, specs: Sequence[Spec], *, output_ok: bool | None = None) -> Verdict:
+    """Grade one trajectory, wherever it came from, with the first spec whose match fits.
+
+    output_ok: whether the output was right, where the caller has checked it.
+    """
+    spec = select(specs, trajectory)
+    if spec is None:
+        return not_graded(trajectory, "no_spec", output_ok=output_ok)
+    return check(trajectory, spec, output_ok=output_ok)
 
 
 def grade_early(facts: Sequence[Facts], specs: Sequence[Spec]) -> Mapping[str, SpanNote]:

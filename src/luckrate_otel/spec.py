@@ -15,6 +15,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.output import Output, parse_output
 from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
+from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES
 from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
 from luckrate_otel.rules.rule import Rule
@@ -120,6 +121,11 @@ class Spec:
         return self.get(ORDER)
 
     @property
+    def writes_order(self) -> bool:
+        """Whether it says `order` itself; else each rule has its own."""
+        return ORDER.name in self.values
+
+    @property
     def k(self) -> int:
         """How many runs of one case form a batch."""
         return self.get(BATCH) or DEFAULT_K
@@ -137,6 +143,10 @@ class Spec:
     @property
     def engine(self) -> Engine:
         return ENGINES[self.provenance]
+
+    def trace(self, trajectory: Trajectory) -> tuple[Leaf, ...]:
+        """Where every argument leaf of a run comes from. ValueError: the run is too large."""
+        return trace(trajectory)
 
     def _policy(self) -> Policy:
         if not self.asks(RULES["taint"]):

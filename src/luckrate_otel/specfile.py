@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +20,55 @@ from luckrate_otel.spec import Spec
 PYTHON_NAME = "SPEC"
 
 
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A spec and where it is written. lines: path of a part (`before[1]`) → 1-based line."""
+
+    spec: Spec
+    source: str
+    lines: Mapping[str, int]
+
+
 def load_specs(paths: Sequence[Path]) -> tuple[Spec, ...]:
     """All specs, in the order given. Raises SpecError with the problems of every file, not just the first."""
-    specs: list[Spec] = []
+    return tuple(file.spec for file in load_spec_files(paths))
+
+
+def load_spec_files(paths: Sequence[Path]) -> tuple[SpecFile, ...]:
+    """As load_specs, with the places."""
+    files: list[SpecFile] = []
     failed: list[SpecError] = []
     for path in paths:
         try:
-            specs.append(load_spec(path))
+            files.append(load_spec_file(path))
         except SpecError as error:
             failed.append(error)
     if len(failed) == 1:
         raise failed[0]
     if failed:
         raise SpecError([Problem("", line) for error in failed for line in str(error).splitlines()])
-    return tuple(specs)
+    return tuple(files)
 
 
 def load_spec(path: Path) -> Spec:
     """One spec. Raises SpecError that names the file, and the line of each problem where it is known."""
+    return load_spec_file(path).spec
+
+
+def load_spec_file(path: Path) -> SpecFile:
+    """As load_spec, with the places."""
     document = read_spec(path)
     if document.problems:
         raise SpecError(document.problems, document.source)
     if isinstance(document.value, Spec):
-        return document.value
+        return SpecFile(document.value, document.source, document.lines)
     value = {} if document.value is None else document.value
     if not isinstance(value, Mapping):
         raise SpecError(
             [Problem("", "a spec is a mapping of rules; this file holds something else", 1)], document.source
         )
-    return Spec.from_mapping(value, source=document.source, lines=document.lines)
+    spec = Spec.from_mapping(value, source=document.source, lines=document.lines)
+    return SpecFile(spec, document.source, document.lines)
 
 
 def read_spec(path: Path) -> Document:

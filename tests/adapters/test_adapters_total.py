@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from luckrate_otel.adapters import ADAPTERS, MARKERS, SCOPES, read
 from luckrate_otel.batch import trajectories
-from luckrate_otel.report.trajectory import to_json
+from luckrate_otel.reports.trajectory import to_json
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 from tests.captured import CASES, telemetry
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from luckrate_otel.assemble.sharing import Shared
 from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text, ToolDefinition
 from tests.making import model
@@ -35,7 +37,7 @@ def test_equal_parts_become_one_object_and_facts_stay_equal() -> None:
     assert all(a is b for a, b in zip(first.inputs, second.inputs, strict=True))
     assert first.system[0] is second.system[0]
     assert first.definitions is second.definitions
-    assert second_size < first_size - 3 * 800
+    assert second_size < first_size - 3 * 300
 
 
 def test_messages_that_differ_only_in_arguments_are_kept_apart() -> None:
@@ -43,6 +45,27 @@ def test_messages_that_differ_only_in_arguments_are_kept_apart() -> None:
     shared.share(call(1))
     other, _ = shared.share(call(2, args="2"))
     assert other == call(2, args="2")
+
+
+def test_a_tool_span_shares_the_arguments_that_its_model_call_asked_for() -> None:
+    shared = Shared()
+    asked, _ = shared.share(model("1", outputs=(Message("assistant", (Call("lookup", {"n": 1}, "call_1"),)),)))
+    tool = Facts(role=Role.TOOL, adapter="test", head=asked.head, tool="lookup", call_id="call_1", args={"n": 1})
+    ran, _ = shared.share(tool)
+    part = asked.outputs[0].parts[0]
+    assert ran == tool
+    assert isinstance(part, Call)
+    assert ran.args is part.args
+
+
+@pytest.mark.parametrize("args", [{"n": 1.0}, {"n": True}, {"n": 2}, {}, None])
+def test_arguments_that_are_only_alike_stay_what_they_were(args: dict[str, object] | None) -> None:
+    shared = Shared()
+    asked, _ = shared.share(model("1", outputs=(Message("assistant", (Call("lookup", {"n": 1}, "call_1"),)),)))
+    ran, _ = shared.share(
+        Facts(role=Role.TOOL, adapter="test", head=asked.head, tool="lookup", call_id="call_1", args=args)
+    )
+    assert repr(ran.args) == repr(args)
 
 
 def test_role_and_text_tell_messages_apart() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import CloseReason, Evaluation
 from luckrate_otel.model import Trajectory
 from luckrate_otel.output import judge_output
@@ -43,6 +44,9 @@ PLAIN = {"evaluation": "right"}
         (SCORED, evaluated(label="pass"), ("unknown", "evaluation")),
         (BOTH, evaluated(label="bad", score=1.0), ("not_ok", "evaluation")),
         (BOTH, evaluated(score=1.0), ("ok", "evaluation")),
+        (SCORED, evaluated(label="0.5"), ("ok", "evaluation")),
+        (SCORED, evaluated(label="0.4"), ("not_ok", "evaluation")),
+        ({"evaluation": {"name": "right", "threshold": "0.5"}}, evaluated(score=0.6), ("ok", "evaluation")),
         (PLAIN, evaluated(label="Pass"), ("ok", "evaluation")),
         (PLAIN, evaluated(label="incorrect", score=1.0), ("not_ok", "evaluation")),
         (PLAIN, evaluated(score=1.0), ("ok", "evaluation")),
@@ -61,6 +65,19 @@ PLAIN = {"evaluation": "right"}
         ({"attribute": {"key": "s", "equals": ["done", 3, True]}}, {"attributes": {"s": 3}}, ("ok", "attribute")),
         ({"attribute": {"key": "s", "equals": ["done", 3, True]}}, {"attributes": {"s": True}}, ("ok", "attribute")),
         ({"attribute": {"key": "s", "equals": "done"}}, {"attributes": {"s": "Done"}}, ("not_ok", "attribute")),
+        ({"attribute": {"key": "s", "equals": 3}}, {"attributes": {"s": 3.0}}, ("ok", "attribute")),
+        ({"attribute": {"key": "s", "equals": 3}}, {"attributes": {"s": "3.0"}}, ("ok", "attribute")),
+        ({"attribute": {"key": "s", "equals": 3}}, {"attributes": {"s": "4"}}, ("not_ok", "attribute")),
+        ({"check": {"schema": {"required": ["id"]}}}, {"final_output": '{"id": 1}'}, ("ok", "check")),
+        ({"check": {"schema": {"required": ["id"]}}}, {"final_output": "{}"}, ("not_ok", "check")),
+        ({"check": {"schema": {"required": ["id"]}}}, {"final_output": "no JSON"}, ("not_ok", "check")),
+        ({"check": {"schema": {"required": ["id"]}}}, {"final_output": "[" * 100_000}, ("not_ok", "check")),
+        ({"check": {"python": lambda text: len(text) < 5}}, {"final_output": "ok"}, ("ok", "check")),
+        ({"check": {"python": lambda text: len(text) < 5}}, {"final_output": "too long"}, ("not_ok", "check")),
+        ({"check": {"python": lambda _: None}}, {"final_output": "x", "root": "r"}, ("ok", "status")),
+        ({"check": {"python": lambda _: "yes"}}, {"final_output": "x", "root": "r"}, ("unknown", "check")),
+        ({"check": {"python": lambda _: 1 / 0}}, {"final_output": "x", "root": "r"}, ("unknown", "check")),
+        ({"check": {"python": lambda _: True, "contains": "y"}}, {"final_output": "x"}, ("not_ok", "check")),
         ({"check": {"contains": "refunded"}}, {"final_output": "I refunded it"}, ("ok", "check")),
         ({"check": {"contains": ["refunded", "W1"]}}, {"final_output": "I refunded it"}, ("not_ok", "check")),
         ({"check": {"regex": "W[0-9]+"}}, {"final_output": "order W12"}, ("ok", "check")),
@@ -120,3 +137,23 @@ def test_a_verdict_waits_only_for_an_evaluation() -> None:
         for output in ({}, PLAIN, {"evaluation": {"name": "x", "wait": "1h"}}, {"evaluation": {"name": "x", "wait": 0}})
     ]
     assert waits == [0.0, 300.0, 3600.0, 0.0]
+
+
+def test_a_check_that_cannot_be_used_is_told() -> None:
+    with pytest.raises(SpecError) as raised:
+        Spec.from_mapping({"output": {"check": {"python": "my_check", "schema": {"type": "strng"}}}})
+    assert [str(problem) for problem in raised.value.problems] == [
+        "output.check.schema.type: not a JSON Schema: 'strng' is not valid under any of the given schemas",
+        "output.check.python: expected a function, which only a Python spec file can give, got text",
+    ]
+
+
+def test_a_function_counts_in_the_version_of_a_spec_by_what_it_does() -> None:
+    def version(source: str) -> str:
+        names: dict[str, Any] = {}
+        exec(source, names)
+        return Spec.from_mapping({"output": {"check": {"python": names["check"]}}}).version
+
+    one = "def check(text): return len(text) > 5"
+    assert version(one) == version(one)
+    assert version(one) != version("def check(text): return len(text) > 6")

@@ -6,7 +6,7 @@ import json
 
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.model import Coverage, Step, Trajectory, Turn
-from luckrate_otel.report.trajectory import to_json
+from luckrate_otel.reports.trajectory import to_json
 
 
 def test_keys_in_order() -> None:

@@ -84,7 +84,18 @@ def traces(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["serve"], ["demo"], ["steps"], ["check"], ["spec"], ["spec", "check"], ["config", "check"], ["health"]],
+    [
+        [],
+        ["serve"],
+        ["demo"],
+        ["steps"],
+        ["check"],
+        ["compare"],
+        ["spec"],
+        ["spec", "check"],
+        ["config", "check"],
+        ["health"],
+    ],
 )
 def test_help_reads_well(run: Run, words: list[str]) -> None:
     status, out, err = run(*words, "--help")

@@ -36,6 +36,7 @@ def problems(text: str, environ: dict[str, str] | None = None) -> str:
 # Each key: a value that is not the default, and what the program then holds.
 KEYS: list[tuple[str, str, Any]] = [
     ("mode", "tap", "tap"),
+    ("verdict_spans", "true\nmode: tap", True),
     ("receivers.grpc.endpoint", "0.0.0.0:1", Address("0.0.0.0", 1)),
     ("receivers.http.endpoint", '"[::1]:2"', Address("::1", 2)),
     ("receivers.max_message_bytes", "1KiB", 1024),
@@ -228,6 +229,11 @@ PROBLEMS = [
     ("modus: tap", "line 2: modus: unknown key; did you mean mode?"),
     ("admin:\n  endpont: none", "line 3: admin.endpont: unknown key; did you mean endpoint?"),
     ("metrics: {xyz: 1}", "line 2: metrics.xyz: unknown key; known here: prometheus, otlp, interval"),
+    ("verdict_spans: yes", "line 2: verdict_spans: must be true or false (it is 'yes')"),
+    (
+        "verdict_spans: true",
+        "line 2: verdict_spans: is for `mode: tap`; inline, verdicts are on the runs' own spans",
+    ),
     ("mode: outline", "line 2: mode: must be inline or tap (it is 'outline')"),
     ("mode:", "line 2: mode: has no value; give one or leave the key out"),
     ("mode: tap\nmode: tap", "line 3: mode: given twice, first in line 2"),

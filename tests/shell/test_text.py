@@ -19,7 +19,7 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.report.text import Style, gate_text, luck_text, run_text, safe, steps_text
+from luckrate_otel.reports.text import Style, gate_text, luck_text, run_text, safe, steps_text
 
 RUN = Trajectory(
     steps=(
@@ -58,7 +58,7 @@ def test_a_graded_run() -> None:
         "  0  lookup_order  ok                12 ms\n"
         "  1  issue_refund  failed          1500 ms\n"
         "  2  send_email    never returned\n"
-        "  ✗ hard step 1: before[0]: issue_refund ran first\n"
+        "  ✗ hard step 1:  before[0]: issue_refund ran first\n"
         "  ✗ soft the run: max_steps: 3 steps, 2 allowed\n"
         "  ? not evaluated: ground (not_captured)\n"
         "  = lucky: output ok (by status), path bad, spec refunds"

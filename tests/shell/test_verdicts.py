@@ -19,7 +19,7 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.report.verdicts import report_json
+from luckrate_otel.reports.verdicts import report_json
 
 RUN = Trajectory(
     steps=(

@@ -25,9 +25,9 @@ def arguments(value: Value) -> Arguments:
     """Arguments as the model sent them: an object, or its JSON (once or twice encoded) or Python text."""
     if value is None:
         return None, Gap.NOT_CAPTURED
-    if value == CUT or (isinstance(value, Mapping) and CUT in value):
+    if value == CUT or (isinstance(value, dict) and CUT in value):
         return None, Gap.TRUNCATED
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return (value, None) if fits(value, MAX_DEPTH) else (None, Gap.TOO_LARGE)
     if not isinstance(value, str):
         return None, Gap.NOT_CAPTURED
@@ -43,7 +43,7 @@ def _from_text(text: str, levels: int) -> Arguments:
         found: Any = loads(text)
     except ValueError:
         return _from_repr(text)
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         nested = text.count("{") + text.count("[") > MAX_DEPTH and not fits(found, MAX_DEPTH)
         return (None, Gap.TOO_LARGE) if nested else (found, None)
     if found is None:
@@ -60,24 +60,24 @@ def _from_repr(text: str) -> Arguments:
         found = python_repr.read(text)
     except ValueError:
         return None, Gap.TRUNCATED
-    return (found, None) if isinstance(found, Mapping) else (None, Gap.TRUNCATED)
+    return (found, None) if isinstance(found, dict) else (None, Gap.TRUNCATED)
 
 
 def from_signature(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> Arguments:
     """`{"args": [..], "kwargs": {..}}` of a decorated Python function; names: its parameters in order, if known."""
     keywords, positional = value.get("kwargs"), value.get("args")
-    named: dict[str, Any] = dict(keywords) if isinstance(keywords, Mapping) else {}
+    named: dict[str, Any] = dict(keywords) if isinstance(keywords, dict) else {}
     if not isinstance(positional, (list, tuple)) or not positional:
         return named, None
     if len(names) >= len(positional):
         return dict(zip(names, positional, strict=False)) | named, None
-    if len(positional) == 1 and isinstance(positional[0], Mapping) and not named:
+    if len(positional) == 1 and isinstance(positional[0], dict) and not named:
         return positional[0], None
     return {POSITIONAL: tuple(positional), **named}, None
 
 
 def is_signature(value: Any) -> bool:
-    return isinstance(value, Mapping) and "kwargs" in value and isinstance(value.get("args", ()), (list, tuple))
+    return isinstance(value, dict) and "kwargs" in value and isinstance(value.get("args", ()), (list, tuple))
 
 
 def named(args: Mapping[str, Value], asked: Mapping[str, Value]) -> Mapping[str, Value] | None:

@@ -77,6 +77,8 @@ def matchable(span: Span) -> Mapping[str, Value]:
 def tokens(attributes: Mapping[str, Value], *pairs: tuple[str, str]) -> int | None:
     """Input + output tokens under the first pair of keys that has any."""
     for one, other in pairs:
+        if one not in attributes and other not in attributes:
+            continue
         found = [
             v for v in (attributes.get(one), attributes.get(other)) if isinstance(v, int) and not isinstance(v, bool)
         ]

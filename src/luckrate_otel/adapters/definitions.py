@@ -15,6 +15,8 @@ _SCHEMAS = ("parameters", "inputSchema", "input_schema", "parameters_json_schema
 
 def definitions(value: Value) -> tuple[ToolDefinition, ...]:
     """`gen_ai.tool.definitions`, OpenAI `tools`, Vercel's list of JSON strings. Empty for what cannot be read."""
+    if value is None:
+        return ()
     if isinstance(value, str):
         return _parsed(value)
     return _read(value)
@@ -30,7 +32,7 @@ def _parsed(text: str) -> tuple[ToolDefinition, ...]:
 
 
 def _read(value: Any) -> tuple[ToolDefinition, ...]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         value = value.get("tools", [value])
     if not isinstance(value, (list, tuple)):
         return ()
@@ -45,8 +47,8 @@ def _read(value: Any) -> tuple[ToolDefinition, ...]:
 
 
 def _one(item: Mapping[str, Any]) -> ToolDefinition | None:
-    body = item.get("function") if isinstance(item.get("function"), Mapping) else item
-    if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
+    body = item.get("function") if isinstance(item.get("function"), dict) else item
+    if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         return None
-    schema = next((body[k] for k in _SCHEMAS if isinstance(body.get(k), Mapping)), None)
+    schema = next((body[k] for k in _SCHEMAS if isinstance(body.get(k), dict)), None)
     return ToolDefinition(body["name"], schema)

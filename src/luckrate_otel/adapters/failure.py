@@ -24,7 +24,8 @@ def failure(span: Span, *, told: str | None = None) -> Failure:
     """(ok, error) of a tool span. told: an error text of the instrumentation's own, used when the status says ERROR."""
     kind, text = exception(span)
     error_type = text_of(span.attributes.get("error.type"))
-    if _CUT.search(f"{kind or ''} {error_type or ''} {(text or '')[:80]} {span.status_message[:80]}"):
+    said = f"{kind or ''} {error_type or ''} {(text or '')[:80]} {span.status_message[:80]}"
+    if not said.isspace() and _CUT.search(said):
         return None, NO_RETURN
     if span.head.status is not Status.ERROR and error_type is None:
         return True, None

@@ -9,6 +9,7 @@ events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from luckrate_otel.adapters.arguments import arguments
@@ -268,14 +269,25 @@ def _evaluation(attributes: Mapping[str, Value], time_ns: int) -> Evaluation | N
     name = text_of(attributes.get("gen_ai.evaluation.name"))
     if name is None or name == OWN_EVALUATION:
         return None
-    score = attributes.get("gen_ai.evaluation.score.value")
+    score = _score(attributes.get("gen_ai.evaluation.score.value"))
     return Evaluation(
         name,
         text_of(attributes.get("gen_ai.evaluation.score.label")),
-        float(score) if isinstance(score, (int, float)) and not isinstance(score, bool) else None,
+        score,
         text_of(attributes.get("gen_ai.evaluation.explanation")),
         time_ns,
     )
+
+
+def _score(value: Value) -> float | None:
+    """Some evaluators write their numbers as texts."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        score = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return score if isfinite(score) else None
 
 
 # ---- log events --------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def either(attributes: Mapping[str, Value], body: Value, key: str) -> Value:
 def _content(attributes: Mapping[str, Value], body: Value) -> Mapping[str, Any]:
     """The body of an old event: the log body, or its fields as attributes where it became a span event."""
     found, _ = structured(body)
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         return found
     if isinstance(found, str):
         return {"content": found}
@@ -64,12 +64,12 @@ def _event_message(role: str, body: Mapping[str, Any]) -> tuple[Message, ...]:
     opened = {k: _opened(v) for k, v in body.items() if k not in ("finish_reason", "index")}
     if "gen_ai.event.content" in opened:  # Azure's and older emitters' single attribute
         whole = opened["gen_ai.event.content"]
-        opened = dict(whole) if isinstance(whole, Mapping) else {"content": whole}
+        opened = dict(whole) if isinstance(whole, dict) else {"content": whole}
     if role == "tool" and "content" in opened:
         opened.setdefault("tool_call_id", opened.pop("id", None))
     if role == "assistant" and isinstance(opened.get("message"), (str, list, tuple)):
         opened["content"] = opened.pop("message")
-    if isinstance(inner := opened.get("message"), Mapping):  # a choice: tool calls inside the message or beside it
+    if isinstance(inner := opened.get("message"), dict):  # a choice: tool calls inside the message or beside it
         opened = {**opened, **inner}
     found = message({"role": role, **opened}, role)
     return (found,) if found is not None and found.parts else ()

@@ -35,6 +35,10 @@ ROLES = {
     "tool-response": "tool",
     "tool_response": "tool",
 }
+# A message as the conventions have it since 1.37, which most are: read at a third of the price, as nothing that the
+# other schemas are known by is in it. Tool messages are read with the rest.
+_PLAIN = frozenset({"role", "parts", "finish_reason"})
+_CONVENTION_ROLES = ("system", "user", "assistant")
 _LISTS = ("parts", "content", "contents", "blocks")
 _REPR = re.compile(r"[A-Z]\w*Message(?:Chunk)?\(\w+=")
 _ENUM = re.compile(r"<\w+\.\w+: '([\w-]+)'>")
@@ -42,21 +46,24 @@ _ENUM = re.compile(r"<\w+\.\w+: '([\w-]+)'>")
 
 def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
     """All messages of an attribute or log body; role: of a bare text. Empty for what cannot be read."""
+    if value is None:
+        return ()
     if isinstance(value, str) and (replayed := _REPLAY.messages(value, _with_roles)) is not None:
         return replayed
     found, _ = structured(value)
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         inner = found.get("messages")
         return messages(inner, role) if isinstance(inner, (list, tuple)) else _some(message(found, role))
     if isinstance(found, str):
         return () if is_redacted(found) else (Message(role, (Text(found),)),)
     if not isinstance(found, (list, tuple)):
         return ()
-    if found and all(isinstance(m, (list, tuple)) for m in found) and not _is_pair(found[0]):
-        found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
-    if _is_parts(found):
-        return _some(Message(role, parts(found)))
-    return tuple(m for item in found if (m := message(item, role)) is not None and m.parts)
+    if not (found and isinstance(found[0], dict) and "role" in found[0]):
+        if found and all(isinstance(m, (list, tuple)) for m in found) and not _is_pair(found[0]):
+            found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
+        if _is_parts(found):
+            return _some(Message(role, parts(found)))
+    return tuple([m for item in found if (m := message(item, role)) is not None and m.parts])
 
 
 _REPLAY = Replay()
@@ -64,28 +71,30 @@ _REPLAY = Replay()
 
 def _with_roles(found: Any) -> tuple[Message, ...] | None:
     """Messages of an array whose items all name their role: only then does none depend on another or on a default."""
-    if not all(isinstance(item, Mapping) and isinstance(item.get("role"), str) for item in found):
+    if not all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in found):
         return None
     return tuple(m for item in found if (m := message(item, "user")) is not None and m.parts)
 
 
 def message(value: Any, role: str = "user") -> Message | None:
     """One message, None if the value is none."""
+    if isinstance(value, dict) and value.keys() <= _PLAIN and value.get("role") in _CONVENTION_ROLES:
+        return Message(value["role"], parts(value.get("parts")))
     if isinstance(value, str):
         if _REPR.match(value):
             return _from_repr(value, role)
         return Message(role, (Text(value),)) if not is_redacted(value) else None
     if _is_pair(value):
         return Message(_role(value[0], role), (Text(value[1]),))
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     inner = value.get("kwargs") if value.get("lc") else value.get("data")
-    if isinstance(inner, Mapping) and ("content" in inner or "tool_calls" in inner):
+    if isinstance(inner, dict) and ("content" in inner or "tool_calls" in inner):
         return message({"type": _type_of(value), **inner}, role)
     item = _item(value)
     if item is not None:
         return item
-    if "message" in value and isinstance(value["message"], (Mapping, list)) and "role" not in value:
+    if "message" in value and isinstance(value["message"], (dict, list)) and "role" not in value:
         return _choice(value, role)
     own = _role(value.get("role") or value.get("type"), role)
     return Message(own, _parts_of(value, own), text_of(value.get("name")) if own == "assistant" else None)
@@ -95,11 +104,17 @@ def parts(value: Any) -> tuple[Part, ...]:
     """Content of a message: a text, one part, or a list of parts."""
     if isinstance(value, str):
         return (Text(value),) if value and not is_redacted(value) else ()
-    if isinstance(value, Mapping):
-        found = part(value)
-        return (found,) if found is not None else ()
+    if isinstance(value, dict):
+        one = part(value)
+        return (one,) if one is not None else ()
     if isinstance(value, (list, tuple)):
-        return tuple(p for item in value for p in parts(item))
+        found: list[Part] = []
+        for item in value:
+            if not isinstance(item, dict):
+                found += parts(item)
+            elif (one := part(item)) is not None:
+                found.append(one)
+        return tuple(found)
     return ()
 
 
@@ -109,10 +124,11 @@ def part(value: Mapping[str, Any]) -> Part | None:
     reader = _PARTS.get(kind) if isinstance(kind, str) else None
     if reader is not None:
         return reader(value)
-    for key, nested in _KEYED.items():
-        inner = value.get(key)
-        if isinstance(inner, Mapping):
-            return nested(inner)
+    if not _KEYED.keys().isdisjoint(value):
+        for key, nested in _KEYED.items():
+            inner = value.get(key)
+            if isinstance(inner, dict):
+                return nested(inner)
     if kind in (None, "text", "input_text", "output_text"):
         return _text(value)
     return None
@@ -124,7 +140,7 @@ def _from_repr(text: str, role: str) -> Message | None:
         found = python_repr.read(text)
     except ValueError:
         return None
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         return None
     return message({"type": text.partition("(")[0], **found}, role)
 
@@ -150,7 +166,7 @@ def call(name: Any, args: Any, call_id: Any = None) -> Call | None:
 
 def _tool_call(value: Mapping[str, Any]) -> Call | None:
     function = value.get("function")
-    if isinstance(function, Mapping):
+    if isinstance(function, dict):
         return call(function.get("name"), function.get("arguments"), value.get("id"))
     name = _first(value, "name", "toolName", "tool_name")
     args = _first(value, "arguments", "args", "input", "parameters")
@@ -227,7 +243,7 @@ def _item(value: Mapping[str, Any]) -> Message | None:
 def _choice(value: Mapping[str, Any], role: str) -> Message | None:
     """`gen_ai.choice` body and OpenAI choices: the message is one level down, tool calls may stand beside it."""
     inner = value["message"]
-    found = message(inner if isinstance(inner, Mapping) else {"content": inner}, role)
+    found = message(inner if isinstance(inner, dict) else {"content": inner}, role)
     beside = _calls(value.get("tool_calls"))
     own = found.parts if found else ()
     return Message("assistant" if found is None else found.role, (*own, *beside))
@@ -237,7 +253,7 @@ def _parts_of(value: Mapping[str, Any], role: str) -> tuple[Part, ...]:
     calls = _calls(value.get("tool_calls")) or _calls(value.get("toolCalls"))
     if role == "tool" and (answer := _tool_message(value)) is not None:
         return (answer,)
-    if isinstance(old := value.get("function_call"), Mapping) and not calls:
+    if isinstance(old := value.get("function_call"), dict) and not calls:
         calls = _calls([old])
     for key in _LISTS:
         content = value.get(key)
@@ -266,7 +282,7 @@ def _tool_message(value: Mapping[str, Any]) -> Response | None:
 def _calls(value: Any) -> tuple[Call, ...]:
     if not isinstance(value, (list, tuple)):
         return ()
-    return tuple(c for item in value if isinstance(item, Mapping) and (c := _tool_call(item)) is not None)
+    return tuple(c for item in value if isinstance(item, dict) and (c := _tool_call(item)) is not None)
 
 
 def _role(value: Any, default: str) -> str:
@@ -296,7 +312,7 @@ def _is_parts(value: Any) -> bool:
     return (
         isinstance(value, (list, tuple))
         and bool(value)
-        and all(isinstance(v, Mapping) and "role" not in v and "lc" not in v and _looks_like_part(v) for v in value)
+        and all(isinstance(v, dict) and "role" not in v and "lc" not in v and _looks_like_part(v) for v in value)
     )
 
 

@@ -8,12 +8,12 @@ whole conversation, which must not pass for the tool's output.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.structured import CUT, dumps, is_redacted, loads, text_of
 from luckrate_otel.facts import Gap
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Value
 
 # How frameworks tell the model of a failed call where nothing else marks it: CrewAI, LangGraph's ToolNode,
@@ -29,7 +29,7 @@ _OUTCOMES = {"error": False, "failed": False, "failure": False, "success": True,
 _DEPTH = 6
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Returned:
     """text None: not captured, gap tells why. ok None: the wrapping does not tell."""
 
@@ -66,7 +66,7 @@ def _unwrap(value: Value, depth: int) -> Returned:
 
 def _opened(value: Value, depth: int) -> Returned | None:
     """What is inside a wrapping; None if this is the tool's own data."""
-    if depth and isinstance(value, Mapping):
+    if depth and isinstance(value, dict):
         return _from_mapping(value, depth - 1)
     if depth and isinstance(value, (list, tuple)) and value:
         return _from_blocks(value, depth - 1)
@@ -108,9 +108,9 @@ def _begins_wrapping(text: str) -> bool:
 
 
 def _from_mapping(value: Mapping[str, Any], depth: int) -> Returned | None:
-    if value.get("lc") and isinstance(value.get("kwargs"), Mapping):
+    if value.get("lc") and isinstance(value.get("kwargs"), dict):
         return _tool_message(value["kwargs"], depth)
-    if value.get("type") == "tool" and isinstance(value.get("data"), Mapping):
+    if value.get("type") == "tool" and isinstance(value.get("data"), dict):
         return _tool_message(value["data"], depth)
     if "tool_call_id" in value and "content" in value:
         return _tool_message(value, depth)
@@ -131,7 +131,7 @@ def _from_mapping(value: Mapping[str, Any], depth: int) -> Returned | None:
     if (
         "output" in value
         and set(value) <= {"output", "kwargs", "tags", "metadata"}
-        and isinstance(value["output"], Mapping)
+        and isinstance(value["output"], dict)
     ):
         return _from_mapping(value["output"], depth) or Returned(dumps(value["output"]))
     if value.get("type") in ("json", "error-text", "error-json", "content") and "value" in value:  # Vercel tool outputs
@@ -148,11 +148,11 @@ def _tool_message(value: Mapping[str, Any], depth: int) -> Returned:
 
 def _command(update: Any, depth: int) -> Returned:
     """LangGraph's Command: the answer to this call is the last tool message of the state update."""
-    told = update.get("messages") if isinstance(update, Mapping) else None
+    told = update.get("messages") if isinstance(update, dict) else None
     for item in reversed(told if isinstance(told, (list, tuple)) else ()):
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             body = item.get("kwargs") or item.get("data") or item
-            if isinstance(body, Mapping) and "tool_call_id" in body:
+            if isinstance(body, dict) and "tool_call_id" in body:
                 return _tool_message(body, depth)
     return Returned(None, gap=Gap.NOT_CAPTURED)
 
@@ -161,7 +161,7 @@ def _from_blocks(value: list[Any] | tuple[Any, ...], depth: int) -> Returned | N
     """Content blocks, `[{"text": …}]` or `[{"type": "text", "text": …}]`; None if these are the tool's own data."""
     found = []
     for item in value:
-        if not isinstance(item, Mapping) or not ("text" in item or item.get("type") == "text" or "json" in item):
+        if not isinstance(item, dict) or not ("text" in item or item.get("type") == "text" or "json" in item):
             return None
         if set(item) - {"type", "text", "json", "annotations", "meta", "_meta", "content", "id"}:
             return None
@@ -178,7 +178,7 @@ def _from_repr(text: str) -> Returned:
             found = python_repr.read(text)
         except ValueError:
             return Returned(None, gap=Gap.TRUNCATED)
-        return _command(found.get("update") if isinstance(found, Mapping) else None, 2)
+        return _command(found.get("update") if isinstance(found, dict) else None, 2)
     fields = python_repr.read_fields(text)
     if "tool_call_id" not in fields or not isinstance(fields.get("content"), str):
         return Returned(text)

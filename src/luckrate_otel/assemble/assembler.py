@@ -283,9 +283,9 @@ class Assembler:
 
 
 def _share(trace: Trace, facts: Facts) -> tuple[Facts, int]:
-    if not has_shareable(facts):
-        return facts, size_of_facts(facts)
     if trace.shared is None:
+        if not has_shareable(facts):
+            return facts, size_of_facts(facts)
         trace.shared = Shared()
     return trace.shared.share(facts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from luckrate_otel.assemble.sizes import MESSAGE_BYTES, size_of_facts, size_of_message
+from luckrate_otel.assemble.sizes import MESSAGE_BYTES, size_of_facts, size_of_message, size_of_value
 from luckrate_otel.facts import Call, Facts, Message, Part, Text, ToolDefinition
 from luckrate_otel.record import replace
 
@@ -24,6 +24,8 @@ class Shared:
 
     def share(self, facts: Facts) -> tuple[Facts, int]:
         """The same facts with known parts shared, and the bytes they newly take without their payload."""
+        if not has_shareable(facts):
+            return self._share_arguments(facts)
         inputs, of_inputs = self._share_messages(facts.inputs)
         outputs, of_outputs = self._share_messages(facts.outputs)
         size = size_of_facts(facts, messages=of_inputs + of_outputs)
@@ -34,6 +36,17 @@ class Shared:
             system = known
         definitions = self._share_definitions(facts.definitions)
         return replace(facts, inputs=inputs, outputs=outputs, system=system, definitions=definitions), size
+
+    def _share_arguments(self, facts: Facts) -> tuple[Facts, int]:
+        """A call's arguments are those that the model asked for, whose span ended and mostly came before the tool's."""
+        size = size_of_facts(facts)
+        asked = self._messages.get((facts.tool, facts.call_id, len(facts.args))) if facts.args else None
+        if isinstance(asked, Message):
+            for part in asked.parts:
+                # By their text, because 1, 1.0 and True are equal values but different arguments.
+                if isinstance(part, Call) and repr(part.args) == repr(facts.args):
+                    return replace(facts, args=part.args), size - size_of_value(facts.args)
+        return facts, size
 
     def _share_messages(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
         shared = []

@@ -11,11 +11,11 @@ from typing import Any
 
 from luckrate_otel.facts import Call, Facts, Message, Part, Text
 
-ENTRY_BYTES = 900  # Facts, Head, ids, times, and the places in the indexes
+ENTRY_BYTES = 800  # Facts, Head, ids, times, and the places in the indexes
 TRACE_BYTES = 900  # its object and the places in the indexes of traces; charged with its first entry
 SPENT_BYTES = 1300  # what is left of a run whose facts were given up, its trace included
 LINK_BYTES = 300  # two ids, a time, two places in indexes
-MESSAGE_BYTES = 800  # a message's place in the index that shares it
+MESSAGE_BYTES = 300  # a message's place in the index that shares it
 RUN_BYTES = 400  # what is remembered of a judged run beside its facts
 _OBJECT_BYTES = 60  # header of a text or a small container
 _DEPTH = 8  # deeper values are counted as one object; decoding bounds depth, so this is rare
@@ -30,9 +30,9 @@ def size_of_facts(facts: Facts, *, messages: int | None = None) -> int:
         if text:
             size += _OBJECT_BYTES + len(text)
     if facts.args:
-        size += _size_of_value(facts.args)
+        size += size_of_value(facts.args)
     if facts.attributes:
-        size += _size_of_value(facts.attributes)
+        size += size_of_value(facts.attributes)
     if facts.evaluations:
         size += sum(len(e.explanation or "") + 4 * _OBJECT_BYTES for e in facts.evaluations)
     return size
@@ -46,11 +46,11 @@ def _size_of_part(part: Part) -> int:
     if isinstance(part, Text):
         return _OBJECT_BYTES * 2 + len(part.content)
     if isinstance(part, Call):
-        return _OBJECT_BYTES * 3 + len(part.tool) + _size_of_value(part.args)
+        return _OBJECT_BYTES * 3 + len(part.tool) + size_of_value(part.args)
     return _OBJECT_BYTES * 3 + len(part.result or "")
 
 
-def _size_of_value(value: Any, depth: int = 0) -> int:
+def size_of_value(value: Any, depth: int = 0) -> int:
     """Asked of every attribute: decoded values are str, dict, tuple and list, tested before their abstract kinds."""
     if isinstance(value, (str, bytes)):
         return _OBJECT_BYTES + len(value)
@@ -58,8 +58,8 @@ def _size_of_value(value: Any, depth: int = 0) -> int:
         if isinstance(value, (dict, Mapping)):
             size = _OBJECT_BYTES
             for key, item in value.items():
-                size += len(str(key)) + 100 + _size_of_value(item, depth + 1)
+                size += len(str(key)) + 100 + size_of_value(item, depth + 1)
             return size
         if isinstance(value, (tuple, list)):
-            return _OBJECT_BYTES + sum(8 + _size_of_value(item, depth + 1) for item in value)
+            return _OBJECT_BYTES + sum(8 + size_of_value(item, depth + 1) for item in value)
     return 0 if value is None else _OBJECT_BYTES // 2

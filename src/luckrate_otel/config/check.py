@@ -13,6 +13,8 @@ from luckrate_otel.errors import Problem
 
 def find_problems(config: Config) -> Iterator[Problem]:
     """Contradictions and missing parts; without line numbers, which the loader adds."""
+    if config.verdict_spans and config.mode != "tap":
+        yield Problem("verdict_spans", "is for `mode: tap`; inline, verdicts are on the runs' own spans")
     yield from _destination_problems(config)
     yield from _listener_problems(config)
     for path, tls, auth in _servers(config):

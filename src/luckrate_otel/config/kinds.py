@@ -152,6 +152,12 @@ def _headers(raw: Any) -> Mapping[str, Secret]:
     return {name.lower(): _secret(value) for name, value in raw.items()}
 
 
+def _switch(raw: Any) -> bool:
+    if not isinstance(raw, bool):
+        raise ValueError("must be true or false")
+    return raw
+
+
 TEXT = Kind("text", _text)
 SIZE = Kind("size", _size)
 DURATION = Kind("duration", _duration)
@@ -160,6 +166,7 @@ URL = Kind("URL", _url)
 FILE = Kind("file", _file)
 SECRET = Kind("secret text", _secret, secret=True)
 HEADERS = Kind("header name → secret text", _headers, secret=True)
+SWITCH = Kind("true or false", _switch)
 
 
 def choice(*options: str) -> Kind:

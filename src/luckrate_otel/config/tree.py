@@ -14,6 +14,7 @@ from luckrate_otel.config.kinds import (
     HEADERS,
     SECRET,
     SIZE,
+    SWITCH,
     TEXT,
     URL,
     Address,
@@ -296,6 +297,13 @@ class Config:
         "inline",
         "`inline` forwards everything, annotated; `tap` takes a copy and sends only what is luckrate's own.",
         default="inline",
+    )
+    verdict_spans: bool = option(
+        SWITCH,
+        False,
+        "In `tap` mode, also send one span named `luckrate.verdict` a run, child of its root.",
+        "Backends that show no logs have no other place for a verdict; some bill by span.",
+        default="false",
     )
     receivers: Receivers = section(Receivers)
     destinations: Mapping[str, Destination] = named(Destination)

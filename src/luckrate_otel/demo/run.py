@@ -25,7 +25,7 @@ from luckrate_otel.demo.sink import Sink, listening
 from luckrate_otel.errors import LuckrateError
 from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Trajectory
-from luckrate_otel.report.text import Style, luck_text, run_text
+from luckrate_otel.reports.text import Style, luck_text, run_text
 from luckrate_otel.telemetry import Span
 
 # A processor that is not ready, or has not judged, by then will not any more.

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.tree import Tree
+from luckrate_otel.record import record, replace
 
 # By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
 # reading order.
 SLACK_NS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Execution:
     """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all
     of them.

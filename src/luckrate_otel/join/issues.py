@@ -10,19 +10,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text
 from luckrate_otel.join.executions import canonical
 from luckrate_otel.join.tree import Tree
+from luckrate_otel.record import record, replace
+from luckrate_otel.telemetry import NOTHING
 
 Scope = tuple[str, str]
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ModelCall:
     """One call of a model, however many spans show it. fact: what they say together; ids: all their spans."""
 
@@ -40,7 +41,7 @@ class ModelCall:
         return self.fact.head.end_ns
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Issue:
     """A tool call that a model asked for.
 
@@ -128,13 +129,16 @@ def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool
     going: list[Issue] = []  # of model calls that had not ended when the one at hand began
     for model in models:
         going = [i for i in going if i.end_ns > model.start_ns]
-        twins = Counter(key_of(i.call) for i in going if i.source.head.scope != model.fact.head.scope)
-        new = _asked(model, twins)
+        rivals = [i for i in going if i.source.head.scope != model.fact.head.scope]
+        new = _asked(model, Counter([key_of(i.call) for i in rivals]) if rivals else _NO_TWINS)
         found += new
         going += new
     found += _only_in_inputs(models, found, whole=whole)
     found += _only_in_containers(facts, found)
     return _answered(tuple(found), models)
+
+
+_NO_TWINS: Counter[Key] = Counter()
 
 
 def _asked(model: ModelCall, twins: Counter[Key]) -> list[Issue]:
@@ -158,10 +162,13 @@ def _only_in_inputs(models: tuple[ModelCall, ...], known: list[Issue], *, whole:
     found: list[Issue] = []
     for model in models:
         before = earlier.get(model.scope)
-        listed = Counter[Key]()
-        past, present = split_history(model.fact.inputs)
+        earlier[model.scope] = model
         calls = [p for m in model.fact.inputs for p in m.parts if isinstance(p, Call)]
+        if not calls:
+            continue
+        listed = Counter[Key]()
         if before is None:
+            past, present = split_history(model.fact.inputs)
             # What a conversation starts with happened before this run.
             started_with = past if whole else model.fact.inputs
             old |= Counter(key_of(p) for m in started_with for p in m.parts if isinstance(p, Call)) - counts
@@ -175,7 +182,6 @@ def _only_in_inputs(models: tuple[ModelCall, ...], known: list[Issue], *, whole:
             start, end = (before.start_ns, before.end_ns) if before else (model.start_ns, model.start_ns)
             source = before.fact if before else model.fact
             found.append(Issue(call, source, model.scope, position, start, end))
-        earlier[model.scope] = model
     return found
 
 
@@ -201,7 +207,7 @@ def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issu
         if fact.role not in (Role.AGENT, Role.WRAPPER):
             continue
         listed = Counter[Key]()
-        answers = _pairs(fact.outputs)
+        answers = _pairs(_calls_and_answers(fact.outputs))
         position = 0
         for message in fact.outputs:
             for call in (p for p in message.parts if isinstance(p, Call)):
@@ -222,18 +228,24 @@ def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issu
 # ---- answers -----------------------------------------------------------------------------------
 
 Answers = Mapping[Key, list[Response | None]]
+Shown = tuple[ModelCall, Answers, Mapping[str, Response]]  # what the input of a model call shows: in pairs, and by id
 
 
-def _pairs(messages: Iterable[Message]) -> Answers:
+def _calls_and_answers(messages: Iterable[Message]) -> list[Call | Response]:
+    return [p for m in messages for p in m.parts if not isinstance(p, Text)]
+
+
+def _pairs(parts: Iterable[Call | Response]) -> Answers:
     """Per call its answer, in order; by id, else (Gemini) by name, else by order. None: not answered there."""
     found: dict[Key, list[Response | None]] = {}
     waiting: list[tuple[Call, Key, int]] = []
-    for part in (p for m in messages for p in m.parts):
+    for part in parts:
         if isinstance(part, Call):
-            row = found.setdefault(key_of(part), [])
+            key = key_of(part)
+            row = found.setdefault(key, [])
             row.append(None)
-            waiting.append((part, key_of(part), len(row) - 1))
-        elif isinstance(part, Response) and waiting:
+            waiting.append((part, key, len(row) - 1))
+        elif waiting:
             at = _asked_by(part, waiting)
             if at is not None:
                 _, key, n = waiting.pop(at)
@@ -261,12 +273,14 @@ def _nth(answers: Answers, key: Key, n: int) -> Response | None:
 
 def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[Issue, ...]:
     """Give each call the first answer that a later input shows, of its own conversation if it has one."""
-    pairs = [(model, _pairs(model.fact.inputs), _loose(model.fact.inputs)) for model in models]
-    first: dict[Scope, Counter[Key]] = {}
-    for model, answers, _ in pairs:
-        first.setdefault(model.scope, Counter({k: len(v) for k, v in answers.items()}))
-    pairs = [p for p in pairs if p[1] or p[2]]  # those that show an answer at all
-    starts = [model.start_ns for model, _, _ in pairs]
+    first: dict[Scope, Answers] = {}
+    pairs: list[Shown] = []  # of the models whose input shows an answer at all
+    for model in models:
+        told = _calls_and_answers(model.fact.inputs)
+        answers = _pairs(told)
+        first.setdefault(model.scope, answers)
+        if told:
+            pairs.append((model, answers, _loose(told)))
     ends = {model.scope: model for model in models}  # the last call of each conversation
     heard = {model.scope for model in models if model.fact.inputs}
     seen: Counter[tuple[Scope, Key]] = Counter()
@@ -276,27 +290,31 @@ def _answered(found: tuple[Issue, ...], models: tuple[ModelCall, ...]) -> tuple[
             done.append(replace(issue, last=issue.answer is None))
             continue
         key = key_of(issue.call)
-        n = first.get(issue.scope, Counter())[key] + seen[issue.scope, key]
+        n = len(first.get(issue.scope, NOTHING).get(key, ())) + seen[issue.scope, key]
         if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
-        after = bisect_left(starts, issue.start_ns)
-        later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
-        answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
-        if answer is None:
-            others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
-            answer = _first_answer(others, issue, key, 0)
-        if answer is None and issue.end_ns <= issue.start_ns:
-            answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
+        answer = _answer(issue, key, n, pairs) if pairs else None
         own = ends.get(issue.scope)
         last = own is None or own.start_ns < issue.start_ns or issue.source.head.span_id in own.ids
         done.append(replace(issue, answer=answer, last=last, shown=not last and issue.scope in heard))
     return tuple(done)
 
 
-def _first_answer(
-    pairs: Iterable[tuple[ModelCall, Answers, Mapping[str, Response]]], issue: Issue, key: Key, n: int
-) -> Response | None:
+def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> Response | None:
+    """The n-th answer to such a call in the first later input of its conversation that has it, else in any other."""
+    after = bisect_left(pairs, issue.start_ns, key=lambda shown: shown[0].start_ns)
+    later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
+    answer = _first_answer((p for p in later if p[0].scope == issue.scope), issue, key, n)
+    if answer is None:
+        others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
+        answer = _first_answer(others, issue, key, 0)
+    if answer is None and issue.end_ns <= issue.start_ns:
+        answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
+    return answer
+
+
+def _first_answer(pairs: Iterable[Shown], issue: Issue, key: Key, n: int) -> Response | None:
     for _, answers, loose in pairs:
         found = _nth(answers, key, n)
         if found is None and issue.call.call_id and key not in answers:
@@ -306,5 +324,5 @@ def _first_answer(
     return None
 
 
-def _loose(messages: Iterable[Message]) -> Mapping[str, Response]:
-    return {p.call_id: p for m in messages for p in m.parts if isinstance(p, Response) and p.call_id}
+def _loose(parts: Iterable[Call | Response]) -> Mapping[str, Response]:
+    return {p.call_id: p for p in parts if isinstance(p, Response) and p.call_id}

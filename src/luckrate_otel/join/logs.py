@@ -5,9 +5,9 @@ requests.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from luckrate_otel.facts import Evaluation, Facts, Role
+from luckrate_otel.record import replace
 
 
 def merge_logs(facts: Iterable[Facts]) -> tuple[Facts, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Gap, ToolDefinition
@@ -12,13 +11,14 @@ from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Status, Value
 
 NO_RETURN = "no_return"
 _MS = 1e6  # nanoseconds
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Placed:
     """A step with what the trajectory keeps beside it. issued_ns: when the model asked for it, or it started."""
 
@@ -203,4 +203,8 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:
     """The steps with `t`, milliseconds from the run's start, never decreasing."""
-    return tuple(replace(p.step, t=max(p.issued_ns - start_ns, 0) / _MS) for p in placed)
+    return tuple([_at(p.step, max(p.issued_ns - start_ns, 0) / _MS) for p in placed])
+
+
+def _at(step: Step, t: float) -> Step:
+    return Step(step.tool, step.args, step.ok, step.result, t, step.agent, step.error, step.duration, step.span)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from luckrate_otel.facts import Facts, Role
+
+# Ancestors of a span that are remembered for its siblings, as they are asked for a dozen times per span. A longer chain
+# is walked anew: remembering each of its beginnings would take the square of its length.
+_SHALLOW = 16
 
 
 class Tree:
@@ -13,6 +18,8 @@ class Tree:
     def __init__(self, facts: Iterable[Facts], links: Mapping[str, str]) -> None:
         self._parents = dict(links)
         self._facts: dict[str, Facts] = {}
+        self._ids: dict[str, tuple[str, ...]] = {}  # parent → itself and what is above it; empty: too long, or a cycle
+        self._above: dict[str, tuple[Facts, ...]] = {}
         for fact in facts:
             if not fact.log:
                 self._parents[fact.head.span_id] = fact.head.parent_id
@@ -21,8 +28,22 @@ class Tree:
     def fact(self, span_id: str) -> Facts | None:
         return self._facts.get(span_id)
 
-    def ids_above(self, span_id: str) -> Iterator[str]:
+    def ids_above(self, span_id: str) -> Iterable[str]:
         """Ids of the ancestors, nearest first; the last one may be of a span that was never seen."""
+        parent = self._parents.get(span_id)
+        if not parent:
+            return ()
+        return self._remembered(parent) or self._walk(span_id)
+
+    def _remembered(self, parent: str) -> tuple[str, ...]:
+        ids = self._ids.get(parent)
+        if ids is None:
+            ids = (parent, *islice(self._walk(parent), _SHALLOW))
+            ends = self._parents.get(ids[-1], "") == ""
+            ids = self._ids[parent] = ids if ends else ()
+        return ids
+
+    def _walk(self, span_id: str) -> Iterator[str]:
         seen = {span_id}
         here = self._parents.get(span_id, "")
         while here and here not in seen:
@@ -30,12 +51,19 @@ class Tree:
             seen.add(here)
             here = self._parents.get(here, "")
 
-    def above(self, span_id: str) -> Iterator[Facts]:
+    def above(self, span_id: str) -> Iterable[Facts]:
         """Facts of the ancestors, nearest first."""
-        for ancestor in self.ids_above(span_id):
-            fact = self._facts.get(ancestor)
-            if fact is not None:
-                yield fact
+        parent = self._parents.get(span_id)
+        if not parent:
+            return ()
+        known = self._above.get(parent)
+        if known is not None:
+            return known
+        found = (fact for ancestor in self.ids_above(span_id) if (fact := self._facts.get(ancestor)) is not None)
+        if not self._remembered(parent):
+            return found
+        known = self._above[parent] = tuple(found)
+        return known
 
     def depth(self, span_id: str) -> int:
         return sum(1 for _ in self.ids_above(span_id))

@@ -25,11 +25,12 @@ MAX_ITEM_BYTES = 16 * 1024 * 1024
 
 _NO_PARENT = bytes(8)
 
-# Trace and parent ids recur in all spans of a run, which then hold one text instead of 140 bytes each. Ten thousand
-# traces at once are more than fit into a request; past the bound all are forgotten and read again.
+# Trace and parent ids and names recur in the spans of a run, which then hold one text instead of 200 bytes each. Past
+# the bound, more than the traces of one request, all are forgotten and read again.
 _SEEN = 16_384
-_ID_BYTES = 16
-_seen: dict[bytes, str] = {}
+_SHORT_BYTES = 64
+_ids: dict[bytes, str] = {}
+_names: dict[bytes, str] = {}
 
 
 def decode_span(wire: bytes, envelope: Envelope) -> Span:
@@ -48,7 +49,7 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
             _shared_id(span.trace_id),
             span.span_id.hex(),
             "" if parent == _NO_PARENT else _shared_id(parent),
-            span.name.decode("utf-8", "replace"),
+            _shared_name(span.name),
             span.kind,
             span.start_time_unix_nano,
             span.end_time_unix_nano,
@@ -66,14 +67,19 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
 
 
 def _shared_id(raw: bytes) -> str:
-    known = _seen.get(raw)
-    if known is None:
-        known = raw.hex()
-        if len(raw) <= _ID_BYTES:
-            if len(_seen) >= _SEEN:
-                _seen.clear()
-            _seen[raw] = known
-    return known
+    return _ids.get(raw) or _remembered(_ids, raw, raw.hex())
+
+
+def _shared_name(raw: bytes) -> str:
+    return _names.get(raw) or _remembered(_names, raw, raw.decode("utf-8", "replace"))
+
+
+def _remembered(known: dict[bytes, str], raw: bytes, text: str) -> str:
+    if len(raw) <= _SHORT_BYTES:
+        if len(known) >= _SEEN:
+            known.clear()
+        known[raw] = text
+    return text
 
 
 def _events(events: Any) -> tuple[SpanEvent, ...]:

@@ -4,56 +4,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from luckrate_otel.facts import Gap
-from luckrate_otel.model import Severity, Trajectory, Violation
-from luckrate_otel.rules.finding import at_step, call, concluded, named, positions
-from luckrate_otel.rules.key import Key, tool_pairs
-from luckrate_otel.rules.order import ordering
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.clause import Pair, parse_pairs
+from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
+from luckrate_otel.rules.earlier import ByAbout
+from luckrate_otel.rules.finding import call
+from luckrate_otel.rules.key import Key
+from luckrate_otel.rules.lens import Hit, Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.same import About
 
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-BEFORE: Key[tuple[tuple[str, str], ...]] = Key("before", tool_pairs, ())
+BEFORE: Key[tuple[Pair, ...]] = Key("before", parse_pairs, ())
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
-    """One violation per broken pair, on its first b. In a run cut short, the a of a lone b may not have been seen."""
-    called = positions(trajectory)
-    precedes = ordering(trajectory, spec)
-    violations: list[Violation] = []
-    gap: Gap | None = None
-    activated = False
-    for i, (a, b) in enumerate(spec.get(BEFORE)):
-        if b not in called:
-            continue
-        activated = True
-        b_first = called[b][0]
-        if a == b or any(precedes(step, b_first) for step in called.get(a, ())):
-            continue
-        if a not in called and trajectory.cut_short:
-            gap = Gap.INCOMPLETE
-            continue
-        violations.append(_violation(trajectory, f"before[{i}]", a, b_first, called.get(a, [])))
-    return concluded(violations, gap=gap, activated=activated)
+    return judge((RULE.id, RULE.severity), numbered(RULE.id, spec.get(BEFORE)), read, trajectory, spec, order="issue")
 
 
-def _violation(trajectory: Trajectory, clause: str, a: str, b_first: int, calls_of_a: list[int]) -> Violation:
-    refused = call(trajectory, b_first)
-    if calls_of_a:
-        message = f"{refused} did not wait for {call(trajectory, calls_of_a[0])}"
-    else:
-        message = f"{refused} was called without {named(a)}"
-    return at_step(
-        trajectory,
-        b_first,
-        rule=RULE.id,
-        clause=clause,
-        severity=RULE.severity,
-        message=message,
-        evidence=calls_of_a[:1],
-    )
+def read(clause: Pair, lens: Lens) -> Reading:
+    """One break per thing that the calls are about, on its first b. The a of a lone b may just not have been seen."""
+    wanted = list(lens.accused(clause.then, clause.same.then))
+    reading = Reading(activated=bool(wanted))
+    if clause.first == clause.then:
+        return reading
+    calls_of_a = list(lens.clearing(clause.first, clause.same.first))
+    earlier = ByAbout(lens.order, calls_of_a)
+    started: set[About] = set()
+    for b in wanted:
+        if b.about is not None and b.about in started:
+            continue
+        started.update(() if b.about is None else (b.about,))
+        a = earlier.latest(b.step, b.about)
+        if a is None or not clause.within.holds(lens.order, a, b.step):
+            reading.found.append(_broken(clause, lens, b, calls_of_a))
+    return reading
+
+
+def _broken(clause: Pair, lens: Lens, b: Hit, calls_of_a: list[Hit]) -> Found:
+    refused = call(lens.trajectory, b.step)
+    others = [a.step for a in calls_of_a if a.about == b.about][:1]
+    if not others:
+        return Found(b.step, f"{refused} was called without {clause.first}", open=True)
+    first = call(lens.trajectory, others[0])
+    if others[0] < b.step and clause.within.bounded:
+        return Found(b.step, f"{refused} did not come {clause.within} of {first}", tuple(others))
+    return Found(b.step, f"{refused} did not wait for {first}", tuple(others))
 
 
 RULE = Rule("before", Severity.HARD, (BEFORE,), evaluate)

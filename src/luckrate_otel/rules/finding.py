@@ -79,6 +79,15 @@ def argument_path(key: str) -> str:
     return key if _PLAIN_NAME.fullmatch(key) else "[*]"
 
 
+def inner_path(parts: Iterable[str | int]) -> str:
+    """`lines[0].sku`, with keys that may be data masked likewise."""
+    text = ""
+    for part in parts:
+        shown = f"[{part}]" if isinstance(part, int) else argument_path(part)
+        text += shown if shown.startswith("[") or not text else f".{shown}"
+    return text
+
+
 def argument_of(tool: str, path: str) -> str:
     """`issue_refund.order_id`, for messages."""
     return f"{named(tool)}{path}" if path.startswith("[") else f"{named(tool)}.{path}"

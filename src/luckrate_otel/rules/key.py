@@ -111,6 +111,18 @@ def count(minimum: int) -> Callable[[Value, Place], int | None]:
     return parse
 
 
+def whole(minimum: int) -> Callable[[Value, Place], int]:
+    """A whole number from minimum on, which must be given."""
+
+    def parse(value: Value, place: Place) -> int:
+        if value is None:
+            place.problem(f"expected a whole number from {minimum} on, got nothing")
+        read = count(minimum)(value, place)
+        return minimum if read is None else read
+
+    return parse
+
+
 def seconds(value: Value, place: Place) -> float | None:
     """A duration in seconds: 10, 2.5, "10s", "2m", "1h". Nothing is no limit."""
     if value is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import grpc
@@ -23,6 +24,7 @@ from luckrate_otel.service.queue import Queue
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, channel_credentials
+from luckrate_otel.spec import Spec
 
 _NS = 10**9
 
@@ -93,7 +95,8 @@ def token(auth: Auth) -> str | None:
     return None
 
 
-def clocks(config: Clocks) -> assemble.Clocks:
+def clocks(config: Clocks, specs: Sequence[Spec] = ()) -> assemble.Clocks:
+    """A run is kept for correction as long as its spec waits for an evaluation, also where `late_window` is shorter."""
     default = assemble.AgentClocks(_ns(config.settle), _ns(config.release_after), _ns(config.verdict_after))
     agents = {
         name: assemble.AgentClocks(
@@ -103,7 +106,8 @@ def clocks(config: Clocks) -> assemble.Clocks:
         )
         for name, own in config.agents.items()
     }
-    return assemble.Clocks(default, agents, _ns(config.late_window))
+    waits = (spec.output.wait + 2 * config.settle for spec in specs if spec.output.wait)
+    return assemble.Clocks(default, agents, _ns(max(config.late_window, *waits, 0)))
 
 
 def limits(config: Limits) -> assemble.Limits:

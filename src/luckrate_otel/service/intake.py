@@ -20,6 +20,7 @@ from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.meter import Meter
 from luckrate_otel.service.reading import Reader, Reading
 from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.verdict_span import verdict_request
 
 Clock = Callable[[], int]
 
@@ -39,7 +40,7 @@ class Outlet(Protocol):
 class Intake:
     """What receivers call, and what the clock of the service drives.
 
-    tap: a copy was sent to us; nothing of it is forwarded, only what is ours leaves.
+    tap: a copy was sent to us; nothing of it is forwarded, only what is ours leaves. verdict_spans: one a run is ours.
     clock: nanoseconds, monotonic. wall: nanoseconds since the epoch.
     """
 
@@ -55,6 +56,7 @@ class Intake:
         clock: Clock,
         wall: Clock,
         tap: bool = False,
+        verdict_spans: bool = False,
     ) -> None:
         self._reader = reader
         self._outlets = tuple(outlets)
@@ -65,6 +67,7 @@ class Intake:
         self._clock = clock
         self._wall = wall
         self._tap = tap
+        self._verdict_spans = verdict_spans
 
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
         """Take one request whole, or raise Rejected, TooLarge or Busy having taken nothing of it."""
@@ -113,9 +116,9 @@ class Intake:
 
     def _settle(self, effects: Iterable[Effect]) -> None:
         effects = tuple(effects)
-        if not effects:
-            return
         wall_ns = self._wall()
+        if not effects and not self._judge.is_due(wall_ns):
+            return
         out = self._judge.settle(effects, wall_ns)
         self._forward(out)
         self._tell(out, wall_ns)
@@ -133,10 +136,16 @@ class Intake:
             self._put(Signal.TRACES, encode.traces_request(out.spans), count)
 
     def _tell(self, out: Sendings, wall_ns: int) -> None:
-        """Our own log events: they come on top of what was received."""
-        if out.events:
-            self.ledger.made[Signal.LOGS] += len(out.events)
-            self._put(Signal.LOGS, event_request(out.events, wall_ns), len(out.events))
+        """What is ours, log events and verdict spans: it comes on top of what was received."""
+        if not out.events:
+            return
+        self._make(Signal.LOGS, event_request(out.events, wall_ns), len(out.events))
+        if self._tap and self._verdict_spans:
+            self._make(Signal.TRACES, verdict_request(out.events, wall_ns), len(out.events))
+
+    def _make(self, signal: Signal, body: bytes, count: int) -> None:
+        self.ledger.made[signal] += count
+        self._put(signal, body, count)
 
     def _put(self, signal: Signal, body: bytes, count: int) -> None:
         outlets = [outlet for outlet in self._outlets if signal in outlet.signals]

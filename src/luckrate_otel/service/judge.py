@@ -10,16 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from luckrate_otel import pipeline
-from luckrate_otel.annotate import Annotations, Evaluated, Point, SpanNote
+from luckrate_otel.annotate import Evaluated, Point, SpanNote
 from luckrate_otel.assemble import Closed, Effect, Final, Held, Release
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.model import Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
+from luckrate_otel.pipeline import Graded
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
-from luckrate_otel.telemetry import NOTHING
+from luckrate_otel.telemetry import NOTHING, Value
+from luckrate_otel.waiting import Waiting
+from luckrate_otel.windows import Window, Windows
 
 # Which spec would have graded it may not be known any more.
 _FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}
@@ -41,22 +44,64 @@ class Sendings:
     ungraded: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said of one run beside its spans: a digest, free of their contents, that can be kept for a while.
+
+    ids: trace and span id of the root, empty where there is none. k: runs in its case's window, 0 if it was not graded.
+    """
+
+    run_id: str
+    ids: tuple[str, str]
+    verdict: Verdict
+    event: Evaluated | None
+    points: tuple[Point, ...]
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The verdict that was last sent about a run, and how many were."""
+
+    verdict: Verdict
+    revision: int = 1
+
+
+# What an evaluation still to come decides; a span that cannot wait for it says nothing of these.
+UNDECIDED = frozenset({"luckrate.verdict", "luckrate.output", "luckrate.output.source", "luckrate.lucky"})
+
+
 class Judge:
-    """Grades closed runs with the specs in force. Holds what must outlive one run: conversations, standing verdicts."""
+    """Grades closed runs with the specs in force. Holds what must outlive one run: conversations, standing verdicts,
+    verdicts that wait for an evaluation, and the last runs of each case."""
 
     def __init__(self, specs: Sequence[Spec], conversations: Conversations, repeats: Repeats) -> None:
         self.specs = tuple(specs)
         self._conversations = conversations
         self._repeats = repeats
-        self._standing: dict[str, Verdict] = {}
+        self._standing: dict[str, Sent] = {}
+        self._waiting: Waiting[Report] = Waiting()
+        self._windows = Windows()
 
     @property
     def standing(self) -> int:
         """Verdicts kept until nothing late can change them."""
         return len(self._standing)
 
+    @property
+    def waiting(self) -> int:
+        """Verdicts that wait for an evaluation."""
+        return len(self._waiting)
+
+    def is_due(self, now_ns: int) -> bool:
+        """Whether settle() has something to do even without effects."""
+        return self._waiting.is_due(now_ns)
+
     def settle(self, effects: Iterable[Effect], now_ns: int) -> Sendings:
-        """Turn effects into what is to be sent, in their order. now_ns: wall clock, the time of conversations."""
+        """Turn effects into what is to be sent, in their order, then what has waited long enough.
+
+        now_ns: wall clock, the time of conversations and of waiting.
+        """
         out = Sendings()
         for effect in effects:
             if isinstance(effect, Closed):
@@ -64,7 +109,9 @@ class Judge:
             elif isinstance(effect, Release):
                 self._release(effect, out)
             elif isinstance(effect, Final):
-                self._standing.pop(effect.run_id, None)
+                self._finish(effect, out)
+        for report in self._waiting.due(now_ns):
+            self._send(report, out)
         return out
 
     def _close(self, closed: Closed, now_ns: int, out: Sendings) -> None:
@@ -73,28 +120,63 @@ class Judge:
         try:
             graded = pipeline.grade(run, self.specs, self._conversations.place)
             self._conversations.remember(graded.trajectory, now_ns)
-            self._report(closed, graded.verdict, graded.annotations, out)
-            notes = {note.span_id: note for note in graded.annotations.spans}
+            waits = self._report(closed, graded, now_ns, out)
+            notes = {note.span_id: _decided(note) if waits else note for note in graded.annotations.spans}
         except Exception:  # noqa: BLE001 - grading never harms forwarding
             self._failed("grade", run.run_id, out)
             if not closed.supersedes:
                 out.points.append((Point("luckrate.not_graded", 1, _FAILED), "", ""))
         out.spans.extend(_annotated(held, notes) for held in closed.held)
 
-    def _report(self, closed: Closed, verdict: Verdict, annotations: Annotations, out: Sendings) -> None:
-        run = closed.run
-        ids = (run.root.trace_id, run.root.span_id) if run.root else ("", "")
+    def _report(self, closed: Closed, graded: Graded, now_ns: int, out: Sendings) -> bool:
+        """Send a verdict, or a correction of one that was sent; True if it waits for an evaluation instead.
+
+        The wait is counted from the first verdict on: what is judged again meanwhile does not wait longer.
+        """
+        report, spec = _digest(closed, graded), graded.spec
+        waited = [held for i in closed.supersedes if (held := self._waiting.pop(i)) is not None]
         before = next((self._standing.pop(i) for i in closed.supersedes if i in self._standing), None)
-        self._standing[run.run_id] = verdict
-        if before is None:
-            out.points.extend((point, *ids) for point in annotations.points)
-            out.graded += verdict.verdict is not VerdictLabel.NOT_GRADED
-        elif before == verdict:
+        if before is not None:
+            self._correct(report, before, out)
+            return False
+        if spec is not None and spec.output.awaits(graded.trajectory):
+            deadline_ns = min((due for due, _ in waited), default=now_ns + int(spec.output.wait * 1e9))
+            self._waiting.put(report.run_id, report, deadline_ns)
+            return True
+        self._send(report, out)
+        return False
+
+    def _send(self, report: Report, out: Sendings) -> None:
+        """Say it, and count the run: once, whatever is learnt later."""
+        self._standing[report.run_id] = Sent(report.verdict)
+        window = self._window(report)
+        out.points.extend((point, *report.ids) for point in report.points)
+        if window is not None and window.failed:
+            out.points.append((_case_point(report.verdict), *report.ids))
+        out.graded += report.verdict.verdict is not VerdictLabel.NOT_GRADED
+        if report.event is not None:
+            out.events.append(_with(report.event, _told(window)))
+
+    def _correct(self, report: Report, before: Sent, out: Sendings) -> None:
+        changed = before.verdict != report.verdict
+        sent = Sent(report.verdict, before.revision + changed)
+        self._standing[report.run_id] = sent
+        if not changed:
             return
-        else:
-            out.points.append((_revision(before, verdict), *ids))
-        if annotations.event is not None:
-            out.events.append(_revised(annotations.event, closed.revision))
+        window = self._window(report)
+        out.points.append((_revision(before.verdict, report.verdict), *report.ids))
+        if report.event is not None:
+            out.events.append(_with(report.event, {**_told(window), "luckrate.revision": sent.revision}))
+
+    def _window(self, report: Report) -> Window | None:
+        return self._windows.add(report.run_id, report.verdict, report.k) if report.k else None
+
+    def _finish(self, final: Final, out: Sendings) -> None:
+        """Nothing can change it any more, so there is nothing to wait for either."""
+        waited = self._waiting.pop(final.run_id)
+        if waited is not None:
+            self._send(waited[1], out)
+        self._standing.pop(final.run_id, None)
 
     def _release(self, release: Release, out: Sendings) -> None:
         """Spans that leave before their run's verdict carry what can be said at once: forbidden and unknown tools."""
@@ -136,7 +218,37 @@ def _revision(before: Verdict, after: Verdict) -> Point:
     )
 
 
-def _revised(event: Evaluated, revision: int) -> Evaluated:
-    if revision < 2:
-        return event
-    return replace(event, attributes={**event.attributes, "luckrate.revision": revision})
+def _digest(closed: Closed, graded: Graded) -> Report:
+    root, verdict, spec = closed.run.root, graded.verdict, graded.spec
+    judged = spec is not None and verdict.verdict is not VerdictLabel.NOT_GRADED
+    return Report(
+        closed.run.run_id,
+        (root.trace_id, root.span_id) if root else ("", ""),
+        verdict,
+        graded.annotations.event,
+        graded.annotations.points,
+        spec.k if judged and spec else 0,
+    )
+
+
+def _decided(note: SpanNote) -> SpanNote:
+    return replace(note, attributes={key: value for key, value in note.attributes.items() if key not in UNDECIDED})
+
+
+def _case_point(verdict: Verdict) -> Point:
+    return Point("luckrate.case.soft_majority", 1, {"luckrate.spec.name": verdict.spec or ""})
+
+
+def _told(window: Window | None) -> dict[str, Value]:
+    if window is None:
+        return {}
+    return {
+        "luckrate.case.id": window.case,
+        "luckrate.case.runs": window.runs,
+        "luckrate.case.soft": window.soft,
+        "luckrate.case.soft_majority": window.failed,
+    }
+
+
+def _with(event: Evaluated, attributes: Mapping[str, Value]) -> Evaluated:
+    return replace(event, attributes={**event.attributes, **attributes})

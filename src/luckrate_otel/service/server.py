@@ -82,7 +82,8 @@ class Server:
         config = self._config
         self._senders = build.senders(config)
         reader = Reader(config.conversation_keys)
-        self._assembler = Assembler(build.clocks(config.clocks), build.limits(config.limits), restore=reader.restore)
+        clocks = build.clocks(config.clocks, self._specs)
+        self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
         conversations = Conversations(
             max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
         )
@@ -101,6 +102,7 @@ class Server:
             clock=time.monotonic_ns,
             wall=time.time_ns,
             tap=config.mode == "tap",
+            verdict_spans=config.verdict_spans,
         )
 
     async def _listen(self) -> None:
@@ -202,6 +204,7 @@ class Server:
                 "graded": self.ledger.graded,
                 "ungraded": dict(self.ledger.ungraded),
                 "standing_verdicts": self._judge.standing,
+                "waiting_for_evaluation": self._judge.waiting,
             },
             "held": {"spans": counts.held_spans, "bytes": counts.held_bytes, "duplicates": counts.duplicates},
             "ledger": self._ledger_json(),
@@ -259,6 +262,13 @@ class Server:
             "luckrate.open_runs": lambda: [(counts.open_runs, {})],
             "luckrate.late.spans": lambda: [(counts.late, {})],
             "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
+            "luckrate.queue.limit": lambda: [
+                (destination.queue_bytes, {"luckrate.destination": name})
+                for name, destination in self._config.destinations.items()
+            ],
+            "luckrate.unaccounted": lambda: [
+                (entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self._ledger_json().items()
+            ],
         }
 
     def _span_outcomes(self) -> Iterable[tuple[float, Mapping[str, str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 
@@ -57,6 +58,7 @@ def of_value(value: float) -> str | None:
     return canonical(text)
 
 
+@lru_cache(4096)  # asked for several times per value, and values recur from call to call
 def spellings(number: str) -> tuple[str, ...]:
     """How a canonical number may be written, as folded phrases (`1250.5` → `1250 5`, `1250 50`, `1 250 5`, …)."""
     whole, _, part = number.partition(".")

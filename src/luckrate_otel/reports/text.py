@@ -6,12 +6,15 @@ of the terminal it is read in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.reports.advice import mend, silence
+from luckrate_otel.reports.graded import Report
+from luckrate_otel.reports.words import RANK, evidence, place, why
 
 # Long enough for a sentence of a task, short enough for one line beside its label.
 SHOWN_CHARACTERS = 100
@@ -58,10 +61,12 @@ def run_text(
     *,
     title: str = "",
     not_evaluated: Sequence[str] | None = None,
+    known: Container[str] = (),
 ) -> str:
     """One run: a heading, its steps aligned, then, if it was graded, its findings and its verdict.
 
     not_evaluated: the rules that could not be judged, where the verdict came over the wire, which tells no reasons.
+    known: fingerprints of findings that a baseline has already.
     """
     lines = [_heading(trajectory, style, title)]
     if style.values and trajectory.task_input is not None:
@@ -71,7 +76,7 @@ def run_text(
         lines.append(f"  answer {safe(trajectory.final_output)}")
     if verdict is not None:
         gaps = [f"{item.rule} ({item.reason})" for item in verdict.not_evaluated]
-        lines += _findings(verdict, gaps if not_evaluated is None else not_evaluated, style)
+        lines += _findings(verdict, gaps if not_evaluated is None else not_evaluated, style, known)
     return "\n".join(lines)
 
 
@@ -120,21 +125,26 @@ def _values(step: Step) -> str:
 # ---- verdicts ----------------------------------------------------------------------------------
 
 
-def _findings(verdict: Verdict, gaps: Sequence[str], style: Style) -> Iterator[str]:
+def _findings(verdict: Verdict, gaps: Sequence[str], style: Style, known: Container[str]) -> Iterator[str]:
+    width = max((len(place(violation)) for violation in verdict.violations), default=0)
     for violation in verdict.violations:
-        yield f"  {_violation(violation, style)}"
+        yield f"  {violation_line(violation, style, width, known)}"
     if gaps:
         yield style.paint(f"  ? not evaluated: {safe(', '.join(gaps), 240)}", "cyan")
     yield f"  {_verdict(verdict, style)}"
 
 
-def _violation(violation: Violation, style: Style) -> str:
-    place = "the run" if violation.step is None else f"step {violation.step}"
+def violation_line(violation: Violation, style: Style = PLAIN, width: int = 0, known: Container[str] = ()) -> str:
+    """One finding. width: of the place, to align several. known: fingerprints that a baseline has."""
     mark = style.paint(f"✗ {violation.severity:<4}", _SEVERITY_COLOURS[violation.severity])
-    told = violation.message
-    if not told.startswith(violation.clause):
-        told = f"{violation.clause}: {told}"
-    return f"{mark} {place}: {safe(told, 240)}"
+    leans = evidence(violation)
+    told = f"{safe(why(violation), 240)}{f' [{safe(leans, 120)}]' if leans else ''}"
+    old = style.paint(" (known)", "dim") if violation.fingerprint in known else ""
+    return f"{mark} {f'{place(violation)}:':<{width + 1}} {told}{old}"
+
+
+def verdict_colour(label: VerdictLabel) -> str:
+    return _VERDICT_COLOURS[label]
 
 
 def _verdict(verdict: Verdict, style: Style) -> str:
@@ -179,3 +189,30 @@ def gate_text(gate: Gate, style: Style = PLAIN) -> str:
 
 def steps_text(trajectories: Sequence[Trajectory], style: Style = PLAIN) -> str:
     return "\n\n".join(run_text(trajectory, style=style) for trajectory in trajectories)
+
+
+# ---- the whole ---------------------------------------------------------------------------------
+
+
+def report_text(report: Report, style: Style = PLAIN) -> str:
+    """Every run, what can be done about the findings, the Luck Rate and the gate."""
+    blocks = [
+        run_text(
+            run, verdict, style, known={v.fingerprint for v in verdict.violations if report.is_known(run, verdict, v)}
+        )
+        for run, verdict in report.runs
+    ]
+    return "\n\n".join([*blocks, *_advice(report, style), luck_text(report.luck, style), gate_text(report.gate, style)])
+
+
+def _advice(report: Report, style: Style) -> Iterator[str]:
+    found = sorted((violation for _, _, violation in report.findings()), key=lambda violation: RANK[violation.severity])
+    rules = tuple(dict.fromkeys(violation.rule for violation in found))
+    if rules:
+        width = max(map(len, rules))
+        lines = [line for rule in rules for line in _advice_on(rule, width)]
+        yield "\n".join([style.paint("What to do", "bold"), *lines])
+
+
+def _advice_on(rule: str, width: int) -> tuple[str, str]:
+    return f"  {rule:<{width}}  mend: {mend(rule)}", f"  {'':<{width}}  silence: {silence(rule)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from luckrate_otel.gate import Gate, case_id
+from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import Trajectory, Verdict, Violation
-from luckrate_otel.report.trajectory import to_json
+from luckrate_otel.reports.graded import case_label
+from luckrate_otel.reports.trajectory import to_json
 
 # Why a call failed may quote the data it failed on; this one is our own word.
 _OWN_ERRORS = frozenset({"no_return"})
@@ -30,8 +31,7 @@ def run_json(trajectory: Trajectory, verdict: Verdict, *, values: bool = False) 
     case = verdict.case
     if not values:
         run = _without_values(run)
-        # A case that nobody named is the task's own text.
-        case = case if case in {trajectory.case, trajectory.run_id} else case_id(case)
+        case = case_label(trajectory, verdict)
     return {
         **run,
         "spec": verdict.spec,

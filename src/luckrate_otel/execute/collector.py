@@ -1,0 +1,108 @@
+"""What the command sends: received on free ports, kept for grading, passed on to where it would have gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from luckrate_otel.config import Config
+from luckrate_otel.config.environment import read_environment
+from luckrate_otel.errors import ConfigError
+from luckrate_otel.otlp import split
+from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.service import build
+from luckrate_otel.service.answers import Accepted
+from luckrate_otel.service.either import Either
+from luckrate_otel.service.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.signals import Signal
+from luckrate_otel.telemetry import LogRecord, Span
+
+_log = logging.getLogger(__name__)
+
+# Seconds for what is passed on to leave, when the command has ended. The report waits for it.
+DRAIN = 10.0
+GRACE = 1.0
+
+
+class Collector:
+    """spans, logs: everything that came. Use collecting() to make one."""
+
+    def __init__(self, senders: Sequence[Sender]) -> None:
+        self.spans: list[Span] = []
+        self.logs: list[LogRecord] = []
+        self.endpoint = ""
+        self._senders = tuple(senders)
+        self._came = asyncio.Event()
+
+    async def accept(self, signal: Signal, body: bytes) -> Accepted:
+        """Take a request, or raise as receivers expect it, having taken nothing."""
+        spans: list[Span] = []
+        logs: list[LogRecord] = []
+        if signal in {Signal.TRACES, Signal.LOGS}:
+            for group in shallow(body):
+                for wire in group.items:
+                    if signal is Signal.TRACES:
+                        spans.append(decode_span(wire, group.envelope))
+                    else:
+                        logs.append(decode_log(wire, group.envelope))
+        self._pass_on(signal, body)
+        self.spans += spans
+        self.logs += logs
+        self._came.set()
+        return Accepted()
+
+    def _pass_on(self, signal: Signal, body: bytes) -> None:
+        wanted = [sender for sender in self._senders if signal in sender.signals]
+        for sender in wanted:
+            sender.check(len(body))
+        for sender in wanted:
+            sender.put(signal, body, split.count(signal, body))
+
+    async def quiet(self, seconds: float) -> None:
+        """Return when nothing has come for so long."""
+        while True:
+            self._came.clear()
+            try:
+                await asyncio.wait_for(self._came.wait(), seconds)
+            except TimeoutError:
+                return
+
+    async def something(self) -> None:
+        """Return when anything has come at all."""
+        while not (self.spans or self.logs):
+            self._came.clear()
+            await self._came.wait()
+
+    async def drain(self) -> None:
+        for sender in self._senders:
+            lost = sum(item.count for item in await sender.drain(DRAIN))
+            if lost:
+                _log.warning("%d spans or records did not reach %s", lost, sender.name)
+
+
+@asynccontextmanager
+async def collecting(environ: Mapping[str, str]) -> AsyncIterator[Collector]:
+    """A collector that listens while the block runs.
+
+    environ: names the endpoint that telemetry is passed on to, if any; ConfigError if that cannot be understood.
+    """
+    destinations, problems = read_environment(environ)
+    if problems:
+        raise ConfigError(problems, "environment")
+    collector = Collector(build.senders(replace(Config(), destinations=destinations)))
+    async with AsyncExitStack() as stack:
+        grpc = GrpcReceiver(collector.accept)
+        stack.push_async_callback(grpc.stop, GRACE)
+        http = HttpReceiver(collector.accept)
+        stack.push_async_callback(http.stop)
+        either = Either(await grpc.start("127.0.0.1:0"), await http.start("127.0.0.1", 0))
+        stack.push_async_callback(either.stop)
+        collector.endpoint = f"http://127.0.0.1:{await either.start()}"
+        yield collector
+        await collector.drain()

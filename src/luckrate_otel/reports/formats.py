@@ -1,0 +1,32 @@
+"""The one table of report formats: what `check --format` and `exec --format` offer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from types import MappingProxyType
+
+from luckrate_otel.reports.graded import Report
+from luckrate_otel.reports.junit import junit
+from luckrate_otel.reports.markdown import markdown
+from luckrate_otel.reports.sarif import sarif
+from luckrate_otel.reports.text import Style, report_text
+from luckrate_otel.reports.verdicts import report_json
+
+Format = Callable[[Report, Style], str]
+
+
+def _json(report: Report, style: Style) -> str:
+    return json.dumps(report_json(report.runs, report.luck, report.gate, values=style.values), ensure_ascii=False)
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "text": report_text,
+        "json": _json,
+        "junit": lambda report, _: junit(report),
+        "sarif": lambda report, _: sarif(report, version("luckrate-otel")),
+        "markdown": lambda report, _: markdown(report),
+    }
+)

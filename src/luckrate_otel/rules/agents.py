@@ -1,0 +1,103 @@
+"""`agents`: what each agent may call, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules.finding import at_step, call, concluded, named
+from luckrate_otel.rules.key import Key, Place, count, entries, suggestion, tool, tool_names, whole
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+from luckrate_otel.telemetry import NOTHING, Value, nothing
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+_WORDS = ("tools", "forbidden", "max_steps", "max_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """tools None: whatever the run may call. max_calls: tool → most."""
+
+    tools: frozenset[str] | None = None
+    forbidden: frozenset[str] = frozenset()
+    max_steps: int | None = None
+    max_calls: Mapping[str, int] = field(default_factory=nothing)
+
+
+def _agents(value: Value, place: Place) -> Mapping[str, Agent]:
+    expected = "a mapping from agents to what they may do"
+    return {name: _agent(item, place.at(name)) for name, item in entries(value, place, expected)}
+
+
+def _agent(value: Value, place: Place) -> Agent:
+    read = dict(entries(value, place, f"a mapping with {', '.join(_WORDS)}"))
+    for key in read:
+        if key not in _WORDS:
+            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    calls = entries(read.get("max_calls", {}), place.at("max_calls"), "a mapping from tools to numbers")
+    at = place.at("max_calls")
+    return Agent(
+        frozenset(tool_names(read["tools"], place.at("tools"))) if "tools" in read else None,
+        frozenset(tool_names(read["forbidden"], place.at("forbidden"))) if "forbidden" in read else frozenset(),
+        count(0)(read.get("max_steps"), place.at("max_steps")),
+        {tool(name, at.at(name)): whole(0)(most, at.at(name)) for name, most in calls},
+    )
+
+
+AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING)
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """A tool that is not the agent's own is hard, once per tool; a budget is soft, on the first call over it."""
+    violations: list[Violation] = []
+    activated = False
+    for name, agent in spec.get(AGENTS).items():
+        steps = [index for index, step in enumerate(trajectory.steps) if step.agent == name]
+        activated |= bool(steps)
+        violations += _wrong_tools(trajectory, name, agent, steps)
+        violations += _budgets(trajectory, name, agent, steps)
+    return concluded(violations, activated=activated)
+
+
+def _wrong_tools(trajectory: Trajectory, name: str, agent: Agent, steps: list[int]) -> Iterator[Violation]:
+    called: dict[str, list[int]] = {}
+    for index in steps:
+        called.setdefault(trajectory.steps[index].tool, []).append(index)
+    for tool_name, (first, *others) in called.items():
+        forbidden = tool_name in agent.forbidden
+        if forbidden or (agent.tools is not None and tool_name not in agent.tools):
+            part = "forbidden" if forbidden else "tools"
+            words = f"{call(trajectory, first)} is not for {named(name)} to call"
+            yield _violation(trajectory, f"{name}.{part}", Severity.HARD, [first, *others], words)
+
+
+def _budgets(trajectory: Trajectory, name: str, agent: Agent, steps: list[int]) -> Iterator[Violation]:
+    if agent.max_steps is not None and len(steps) > agent.max_steps:
+        over = steps[agent.max_steps :]
+        words = f"{call(trajectory, over[0])} is over {named(name)}'s budget of {agent.max_steps} ({len(steps)} made)"
+        yield _violation(trajectory, f"{name}.max_steps", Severity.SOFT, over, words)
+    for tool_name, most in agent.max_calls.items():
+        made = [index for index in steps if trajectory.steps[index].tool == tool_name]
+        if len(made) > most:
+            words = f"{call(trajectory, made[most])} is over {named(name)}'s limit of {most} ({len(made)} made)"
+            yield _violation(trajectory, f"{name}.max_calls.{tool_name}", Severity.SOFT, made[most:], words)
+
+
+def _violation(trajectory: Trajectory, clause: str, severity: Severity, steps: list[int], message: str) -> Violation:
+    return at_step(
+        trajectory,
+        steps[0],
+        rule=RULE.id,
+        clause=f"{RULE.id}.{clause}",
+        severity=severity,
+        message=message,
+        evidence=steps[1:],
+    )
+
+
+RULE = Rule("agents", Severity.HARD, (AGENTS,), evaluate)

@@ -1,0 +1,153 @@
+"""The key `args`: what a tool's arguments must look like, and where they must come from."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
+from jsonschema.validators import Draft202012Validator, validator_for
+
+from luckrate_otel.canonical import plain
+from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
+from luckrate_otel.rules.path import EVERY, Path, parse_path
+from luckrate_otel.telemetry import NOTHING, Value
+
+# Sources that are no tool.
+GIVEN = ("user", "system", "definition")
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`user`, `system`, `definition`, or the result of a tool, in whole or at a path. written: as the spec has it."""
+
+    written: str
+    given: str = ""
+    tool: str = ""
+    path: Path = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """schema: as JSON, empty where only sources are asked. sources: argument path → where it may come from."""
+
+    schema: Mapping[str, Value]
+    sources: tuple[tuple[Path, tuple[Source, ...]], ...] = ()
+    validator: Validator | None = dataclasses.field(default=None, compare=False)
+
+
+def _parse(value: Value, place: Place) -> Mapping[str, Arguments]:
+    """Tool → a JSON Schema of its arguments, with `from` beside the schema's own keywords."""
+    expected = "a mapping from tools to JSON Schemas"
+    return {
+        tool(name, place.at(name)): _of_tool(item, place.at(name)) for name, item in entries(value, place, expected)
+    }
+
+
+def _of_tool(value: Value, place: Place) -> Arguments:
+    read = dict(entries(value, place, "a JSON Schema, with or without from"))
+    wanted = (
+        entries(read.pop("from"), place.at("from"), "a mapping from arguments to sources") if "from" in read else ()
+    )
+    sources = tuple(
+        (parse_path(path, place.at("from").at(path)), _sources(item, place.at("from").at(path)))
+        for path, item in wanted
+    )
+    return Arguments(plain(read), sources, parse_schema(read, place) if read else None)
+
+
+ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING)
+
+
+# ---- sources -----------------------------------------------------------------------------------
+
+
+def _sources(value: Value, place: Place) -> tuple[Source, ...]:
+    return tuple(_source(item, place.at(i)) for i, item in enumerate(texts(value, place)))
+
+
+def _source(written: str, place: Place) -> Source:
+    """`user`, `lookup_order`, or `lookup_order.$.order.id`."""
+    if written in GIVEN:
+        return Source(written, given=written)
+    name, _, path = written.partition(".$")
+    return Source(written, tool=tool(name, place), path=parse_path(path, place))
+
+
+def leads_to(path: Path, text: str) -> bool:
+    """Whether a path as findings name it is this one, or lies below it: `lines[2].sku` for `lines[*].sku`."""
+    return _pattern(path).match(text.removeprefix("$").removeprefix(".")) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(path: Path) -> re.Pattern[str]:
+    pattern = ""
+    for part in path:
+        if isinstance(part, str):
+            pattern += (r"\." if pattern else "") + re.escape(part)
+        else:
+            pattern += r"\[\d+\]" if part == EVERY else rf"\[{part}\]"
+    return re.compile(rf"{pattern}(?=[.\[]|$)" if path else "")
+
+
+# ---- schemas -----------------------------------------------------------------------------------
+
+
+def parse_schema(value: Value, place: Place) -> Validator | None:
+    """A JSON Schema, 2020-12 unless it says otherwise, made ready. Nothing is ever fetched for it."""
+    if not isinstance(value, Mapping | bool):
+        place.problem(f"expected a JSON Schema, got {kind(value)}")
+        return None
+    schema = plain(value)
+    draft = validator_for(schema, default=Draft202012Validator)
+    try:
+        draft.check_schema(schema)
+    except SchemaError as error:
+        inner = place
+        for part in error.absolute_path:
+            inner = inner.at(part)
+        inner.problem(f"not a JSON Schema: {_brief(error.message)}")
+        return None
+    except RecursionError:
+        place.problem("not a JSON Schema: nested too deeply")
+        return None
+    bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
+    for reference in bad:
+        place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
+    return None if bad else draft(schema)
+
+
+def _references(schema: Value) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, item in schema.items():
+            if key in _REFERENCES and isinstance(item, str):
+                yield item
+            yield from _references(item)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
+
+
+def _leads_somewhere(schema: Value, reference: str) -> bool:
+    if not reference.startswith("#"):
+        return False
+    here = schema
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, list) and key.isdecimal() and int(key) < len(here):
+            here = here[int(key)]
+        elif isinstance(here, dict) and key in here:
+            here = here[key]
+        else:
+            return False
+    return reference == "#" or reference.startswith("#/")
+
+
+def _brief(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:200]}…"

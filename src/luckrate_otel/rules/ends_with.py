@@ -1,0 +1,39 @@
+"""`ends_with`: the calls that a run ends with, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules.calls import Calls
+from luckrate_otel.rules.clauses import Found, Reading, judge
+from luckrate_otel.rules.finding import call
+from luckrate_otel.rules.key import Key
+from luckrate_otel.rules.lens import Lens
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.sequence import ends, parse_sequence
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+ENDS_WITH: Key[tuple[Calls, ...]] = Key("ends_with", parse_sequence, ())
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    return judge((RULE.id, RULE.severity), [(RULE.id, spec.get(ENDS_WITH))], read, trajectory, spec)
+
+
+def read(wanted: tuple[Calls, ...], lens: Lens) -> Reading:
+    """One break, on the call that stands where another was wanted; on the run if none does."""
+    reached, left = ends(lens, wanted)
+    if reached == len(wanted):
+        return Reading(activated=True)
+    missed = wanted[len(wanted) - 1 - reached]
+    words = f"{missed} was to be call {reached} from the end"
+    if not left:
+        return Reading([Found(None, f"{words}, but no more came", open=True, tool=missed.tool)], activated=True)
+    return Reading([Found(left[-1], f"{words}, not {call(lens.trajectory, left[-1])}", open=True)], activated=True)
+
+
+RULE = Rule("ends_with", Severity.HARD, (ENDS_WITH,), evaluate)

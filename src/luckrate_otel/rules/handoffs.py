@@ -1,0 +1,76 @@
+"""`handoffs`: pairs [from, to]; which agent may hand over to which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules.finding import at_step, concluded, named
+from luckrate_otel.rules.key import Key, Place, items, text
+from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.rule import Rule
+from luckrate_otel.telemetry import Value
+
+if TYPE_CHECKING:
+    from luckrate_otel.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Handoffs:
+    """The allowed ones. None at all is a rule too: nobody hands over."""
+
+    allowed: frozenset[tuple[str, str]]
+
+
+def _parse(value: Value, place: Place) -> Handoffs:
+    pairs: set[tuple[str, str]] = set()
+    for i, item in enumerate(items(value, place, "a list of pairs of agents")):
+        if not isinstance(item, list | tuple) or len(item) != 2:
+            place.at(i).problem("expected a pair of agents, [from, to]")
+            continue
+        giver, taker = (text(name, place.at(i).at(j)) for j, name in enumerate(item))
+        pairs.add((giver, taker))
+    return Handoffs(frozenset(pairs))
+
+
+HANDOFFS: Key[Handoffs | None] = Key("handoffs", _parse, None)
+
+
+def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+    """One violation per pair of agents, on the first call after the handoff. Going back to an agent that is waiting
+    for an answer is a return, not a handoff; and an agent that waits may hand over to another meanwhile."""
+    rule = spec.get(HANDOFFS)
+    allowed = rule.allowed if rule else frozenset[tuple[str, str]]()
+    waiting: list[str] = [trajectory.agent] if trajectory.agent else []
+    broken: dict[tuple[str, str], Violation] = {}
+    activated = False
+    for index, step in enumerate(trajectory.steps):
+        if not waiting:
+            waiting.append(step.agent)
+        if step.agent in waiting:
+            del waiting[waiting.index(step.agent) + 1 :]
+            continue
+        activated = True
+        givers = [at for at, agent in enumerate(waiting) if (agent, step.agent) in allowed]
+        if givers:
+            del waiting[givers[-1] + 1 :]
+        else:
+            broken.setdefault((waiting[-1], step.agent), _violation(trajectory, index, waiting[-1]))
+        waiting.append(step.agent)
+    return concluded(broken.values(), activated=activated)
+
+
+def _violation(trajectory: Trajectory, index: int, giver: str) -> Violation:
+    taker = trajectory.steps[index].agent
+    return at_step(
+        trajectory,
+        index,
+        rule=RULE.id,
+        clause=RULE.id,
+        severity=RULE.severity,
+        message=f"{named(giver)} may not hand over to {named(taker)} (step {index})",
+    )
+
+
+RULE = Rule("handoffs", Severity.HARD, (HANDOFFS,), evaluate)

@@ -1,0 +1,107 @@
+"""The dashboards are what their code makes, ask only for what exists, and every query of theirs runs in Prometheus."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.programs.found import program
+from tests.programs.names import labels, unknown_names
+from tests.programs.running import until
+from tests.programs.scene import GREEN, LUCKY, Seen
+
+MONITORING = Path(__file__).parents[2] / "examples/monitoring"
+DASHBOARDS = {
+    file.name: json.loads(file.read_text("utf-8")) for file in sorted((MONITORING / "grafana").glob("*.json"))
+}
+RECORDED = re.findall(r"record: (\S+)", (MONITORING / "prometheus/luckrate-rules.yml").read_text("utf-8"))
+
+# What a fresh system without trouble has nothing to show of.
+EMPTY = {"Revised verdicts", "Runs not graded"}
+
+
+def panels(dashboard: Any) -> Iterator[Any]:
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            yield from panel.get("panels", ())
+        else:
+            yield panel
+
+
+PANELS = [pytest.param(panel, id=panel["title"]) for board in DASHBOARDS.values() for panel in panels(board)]
+QUERIES = [
+    pytest.param(panel["title"], target["expr"], id=f"{panel['title']} {target['refId']}")
+    for board in DASHBOARDS.values()
+    for panel in panels(board)
+    for target in panel["targets"]
+    if "expr" in target
+]
+
+
+def written_out(expression: str) -> str:
+    """With values for Grafana's variables."""
+    return expression.replace("$__range", "1h").replace("$__rate_interval", "1h").replace("$spec", ".*")
+
+
+@pytest.mark.programs
+def test_they_are_what_their_code_makes() -> None:
+    command = [program("tools"), "dashboards.py", "--check"]
+    done = subprocess.run(command, cwd=MONITORING, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_variables_and_ids(name: str) -> None:
+    board = DASHBOARDS[name]
+    used = set(re.findall(r"\$\{?([a-z]\w+)", json.dumps(board["panels"])))
+    assert used == {variable["name"] for variable in board["templating"]["list"]}
+    ids = [panel["id"] for panel in panels(board) if panel.get("id")]
+    assert len(ids) == len(set(ids))
+    assert board["uid"]
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_each_panel_says_what_it_shows_and_that_there_is_nothing(panel: Any) -> None:
+    assert panel["description"]
+    assert panel["fieldConfig"]["defaults"]["noValue"] == "—"
+    assert panel["targets"]
+    legends = " ".join(target.get("legendFormat", "") for target in panel["targets"])
+    assert set(re.findall(r"\{\{(\w+)\}\}", legends)) <= labels()
+
+
+@pytest.mark.parametrize(("title", "expression"), QUERIES)
+def test_each_query_asks_only_for_what_exists(title: str, expression: str) -> None:
+    assert unknown_names(expression, RECORDED) == set(), title
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("title", "expression"), QUERIES)
+def test_each_query_runs(seen: Seen, title: str, expression: str) -> None:
+    if title in EMPTY:
+        assert seen.prometheus.query(written_out(expression)) == []
+    else:
+        until(lambda: seen.prometheus.query(written_out(expression)), 20, what=lambda: expression)
+
+
+@pytest.mark.programs
+def test_the_number_is_the_truth(seen: Seen) -> None:
+    (rate,) = [param.values[1] for param in QUERIES if param.values[0] == "Luck Rate"]
+    assert isinstance(rate, str)
+    truth = pytest.approx(LUCKY / GREEN, abs=0.005)
+    until(lambda: seen.prometheus.number(written_out(rate)) == truth, what=lambda: rate)
+
+
+@pytest.mark.programs
+def test_nothing_green_is_a_dash_and_not_a_zero(seen: Seen) -> None:
+    rates = {"Luck Rate", "at least (95 %)", "at most (95 %)", "green runs", "lucky runs", "unverified runs"}
+    asked = [str(param.values[1]) for param in QUERIES if param.values[0] in rates]
+    assert len(asked) == len(rates)
+    for expression in asked:
+        of_no_spec = expression.replace("$spec", "none")
+        assert seen.prometheus.query(written_out(of_no_spec)) == []

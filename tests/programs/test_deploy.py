@@ -1,0 +1,101 @@
+"""What can be checked of the deployment files without a container engine: each with the tool that knows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from luckrate_otel.config import parse
+from luckrate_otel.spec import Spec
+from luckrate_otel.vocabulary import ATTRIBUTES
+from tests.programs.found import program
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "examples/deploy"
+HONEYCOMB = ROOT / "examples/monitoring/honeycomb"
+MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+
+
+def check(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def tool(name: str) -> str:
+    return str(Path(program("tools")).with_name(name))
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
+def test_kubernetes_takes_the_manifests(file: Path) -> None:
+    check(tool("kubernetes-validate"), "--strict", str(file))
+
+
+@pytest.mark.programs
+def test_yaml_is_tidy() -> None:
+    check(tool("yamllint"), "-c", ".yamllint.yaml", "-s", "collector-config", "examples", "tests/programs")
+
+
+@pytest.mark.programs
+def test_prometheus_takes_its_configuration() -> None:
+    check(program("promtool"), "check", "config", "--syntax-only", str(DEPLOY / "compose/prometheus.yml"))
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze on this machine")
+    unit = (DEPLOY / "luckrate-otel.service").read_text("utf-8")
+    file = tmp_path / "luckrate-otel.service"
+    # The one thing it cannot find here is the program.
+    file.write_text(re.sub(r"/opt/luckrate/bin/luckrate-otel", "/bin/true", unit), encoding="utf-8")
+    check(analyze, "verify", "--man=no", "--recursive-errors=no", str(file))
+
+
+def documents(file: Path) -> Iterator[Any]:
+    yield from YAML(typ="safe").load_all(file.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
+def test_configuration_inside_manifests_loads(file: Path) -> None:
+    (held,) = [one["data"] for one in documents(file) if one["kind"] == "ConfigMap"]
+    config = parse(held["luckrate.yaml"], "luckrate.yaml", {})
+    assert [str(path) for path in config.specs] == ["refunds.yaml"]
+    assert Spec.from_mapping(YAML(typ="safe").load(held["refunds.yaml"])).name == "refunds"
+
+
+def test_compose_mounts_what_exists() -> None:
+    (compose,) = documents(DEPLOY / "compose/compose.yaml")
+    mounts = [mount.split(":")[0] for service in compose["services"].values() for mount in service.get("volumes", ())]
+    assert [mount for mount in mounts if not (DEPLOY / "compose" / mount).exists()] == []
+    build = compose["services"]["luckrate"]["build"]
+    context = (DEPLOY / "compose" / build["context"]).resolve()
+    assert context == ROOT
+    assert (context / build["dockerfile"]).exists()
+
+
+def test_dockerfile_copies_what_exists_and_runs_as_nobody() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text("utf-8").splitlines()
+    copied = [word for line in lines if re.match(r"COPY [^-]", line) for word in line.split()[1:-1]]
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    assert "USER 10001:10001" in lines
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+
+
+def test_honeycomb_files_ask_only_for_what_is_sent() -> None:
+    derived = {column["alias"] for column in json.loads((HONEYCOMB / "derived-columns.json").read_text("utf-8"))}
+    known = {attribute.name for attribute in ATTRIBUTES} | derived
+    for file in HONEYCOMB.glob("*.json"):
+        names = set(re.findall(r"(?<![\w/])luckrate[._][\w.]*\w", file.read_text("utf-8")))
+        assert names - {"luckrate.violation"} <= known, file.name
+    queries = json.loads((HONEYCOMB / "queries.json").read_text("utf-8"))
+    board = json.loads((HONEYCOMB / "board.json").read_text("utf-8"))
+    assert [panel["query"] for panel in board["panels"]] == list(queries)

@@ -1,0 +1,77 @@
+"""Each example runs by its one command, and every run in it gets the verdict that its script deserves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from luckrate_otel import cli
+from luckrate_otel.specfile import load_spec
+from tests.programs.found import program
+from tests.programs.running import free_addresses, otelcol, scripted_model, until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sdk", "red-team", "n8n"])
+def test_run(name: str) -> None:
+    run(name)
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("name", ["langgraph", "crewai", "pydantic-ai"])
+def test_run_with_its_framework(name: str) -> None:
+    program(name)
+    run(name)
+
+
+def run(name: str) -> None:
+    command = [sys.executable, str(EXAMPLES / "run.py"), name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("script", "status"), [("careful", 0), ("hasty", 1)])
+def test_ci_gate(script: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A real Collector keeps the spans in a file, as in agents.yml; the same command decides."""
+    traces = tmp_path / "traces.jsonl"
+    env = {**free_addresses("OTLP_HTTP", "HEALTH"), "TRACES": str(traces)}
+    config = EXAMPLES / "ci-gate/collector.yaml"
+    with otelcol(program("otelcol"), config, tmp_path / "log", env), scripted_model(tmp_path) as model:
+        told = {**os.environ, "OPENAI_ROOT": model, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{env['OTLP_HTTP']}"}
+        command = [sys.executable, str(EXAMPLES / "sdk/agent.py"), script]
+        subprocess.run(command, env=told, check=True, capture_output=True, timeout=60)
+        until(lambda: traces.exists() and "invoke_agent" in traces.read_text("utf-8"))
+    gate = [str(traces), "--spec", str(EXAMPLES / "refunds.yaml"), "--max-luck-rate", "0.05"]
+    assert cli.main(["check", *gate]) == status, capsys.readouterr().out
+
+
+def test_ci_gate_runs_commands_that_exist() -> None:
+    steps = YAML(typ="safe").load(EXAMPLES / "ci-gate/agents.yml")["jobs"]["path"]["steps"]
+    lines = [line for step in steps for line in step.get("run", "").splitlines()]
+    (gate,) = [line for line in lines if line.startswith("luckrate-otel ")]
+    cli.parse(gate.split()[1:])
+
+
+def test_n8n_workflow_has_the_tools_of_its_spec() -> None:
+    workflow = json.loads((EXAMPLES / "n8n/workflow.json").read_text("utf-8"))
+    names = {node["name"] for node in workflow["nodes"]}
+    assert set(workflow["connections"]) | {"Refund Agent"} == names
+    tools = {name for name, out in workflow["connections"].items() if "ai_tool" in out}
+    spec = EXAMPLES / "n8n/refunds.yaml"
+    assert load_spec(spec).name == "refunds"
+    assert tools <= set(YAML(typ="safe").load(spec)["tools"])
+
+
+def test_every_example_is_listed() -> None:
+    page = (EXAMPLES / "README.md").read_text("utf-8")
+    folders = [folder.name for folder in EXAMPLES.iterdir() if folder.is_dir() and folder.name != "__pycache__"]
+    assert [name for name in sorted(folders) if f"`{name}/`" not in page] == []

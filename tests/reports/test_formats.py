@@ -1,0 +1,70 @@
+"""What holds for every format, and for the values they are made of."""
+
+import pytest
+
+from luckrate_otel.model import VerdictLabel
+from luckrate_otel.reports.advice import GENERAL, mend
+from luckrate_otel.reports.formats import FORMATS
+from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
+from luckrate_otel.reports.text import PLAIN, Style
+from luckrate_otel.rules import RULES
+from tests.reports.example import HARD, RUNS, SOFT, report, run, verdict
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_finding_is_told_with_its_rule_and_reason(name: str) -> None:
+    text = FORMATS[name](report(), PLAIN)
+    for word in ("before", "before[0]", "ran before ask_human", "max_steps: 2 steps, 1 allowed", "hard"):
+        assert word in text, word
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_private_values_need_to_be_asked_for(name: str) -> None:
+    assert "s3cret" not in FORMATS[name](report(), Style(values=False))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_there_is_advice_on_every_rule(rule: str) -> None:
+    assert mend(rule) != GENERAL
+
+
+def test_the_text_ends_on_what_to_do_the_number_and_the_gate() -> None:
+    text = FORMATS["text"](make_report([(run(1), verdict(VerdictLabel.LUCKY, SOFT))]), PLAIN)
+    told = (
+        "What to do\n"
+        "  max_steps  mend: look for needless calls first; raise the budget only if good runs need more\n"
+        "             silence: severity: {max_steps: off} in the spec (or warn: shown, never fails), "
+        "or accept it with --baseline"
+    )
+    assert text.split("\n\n")[1:] == [
+        told,
+        "Luck Rate 100 %: 1 lucky of 1 green, 95 % interval 21 % to 100 %\n  1 run",
+        f"Gate failed\n  soft: violations in 1 of 1 run of case {case_key(*RUNS[0])}",
+    ]
+
+
+def test_the_text_shows_evidence_and_what_is_known() -> None:
+    text = FORMATS["text"](report(GateOptions(known=frozenset({(case_key(*RUNS[0]), HARD.fingerprint)}))), PLAIN)
+    lines = [line for line in text.splitlines() if line.startswith("  ✗")]
+    assert lines[0].endswith(" ran before ask_human [step 0] (known)")
+    assert lines[1] == "  ✗ warn step 1: ground: pay.id comes from nowhere [sources look (step 0)]"
+    assert text.endswith("Gate passed")
+
+
+def test_the_gate_leaves_out_only_what_is_known_of_that_case() -> None:
+    assert report().gate.failed
+    assert report(GateOptions(known=frozenset({("another", HARD.fingerprint)}))).gate.failed
+    assert not report(GateOptions(known=frozenset({(case_key(*RUNS[0]), HARD.fingerprint)}))).gate.failed
+
+
+def test_other_reasons_fail_the_gate_too() -> None:
+    made = make_report([(run(1), verdict(VerdictLabel.PASS))], reasons=("command: exited with status 3",))
+    assert made.gate.failed
+    assert made.gate.reasons == ("command: exited with status 3",)
+
+
+@pytest.mark.parametrize(
+    ("clause", "line"), [("before[0]", 7), ("before", 7), ("before[0].where", 7), ("max_steps", 1), ("", 1)]
+)
+def test_a_clause_without_a_line_stands_on_the_part_around_it(clause: str, line: int) -> None:
+    assert report().place(RUNS[0][1], clause) == Place("specs/my refunds.yaml", line)
