@@ -81,6 +81,7 @@ def configuration(endpoint: str, more: str = "", protocol: str = "grpc") -> Conf
 receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: "127.0.0.1:0"}}}}
 destinations: {{backend: {{endpoint: "{endpoint}", protocol: {protocol}}}}}
 clocks: {{settle: 200ms}}
+journal: none
 metrics: {{prometheus: "127.0.0.1:0"}}
 admin: {{endpoint: "127.0.0.1:0"}}
 {more}""",
@@ -429,7 +430,7 @@ def configuration_lines(clocks: str) -> list[str]:
     return [
         'receivers: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: none}}\n',
         'destinations: {backend: {endpoint: "NEXT"}}\n',
-        "metrics: {prometheus: none}\nadmin: {endpoint: none}\n",
+        "metrics: {prometheus: none}\nadmin: {endpoint: none}\njournal: none\n",
         clocks,
     ]
 

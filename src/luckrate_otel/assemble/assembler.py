@@ -100,6 +100,22 @@ class Assembler:
             self._drop_links(oldest)
         self._look_by(trace, now_ns + self._settle_ns)
 
+    def waiting(self, trace_id: str) -> bool:
+        """Whether anything of the trace still waits for a verdict."""
+        trace = self._traces.get(trace_id)
+        return trace is not None and trace.size > 0
+
+    def restore_judged(self, run_id: str, revision: int, expires_ns: int) -> None:
+        """Remember a run that was judged before a restart, so that what comes late does not make it a second run.
+
+        Its facts are gone: as after a shortage of memory, what comes is forwarded as late. expires_ns: on the clock of
+        add(); the run's Final comes then.
+        """
+        trace_id, _, root_id = run_id.partition(":")
+        trace = self._traces.get(trace_id) or self._open(trace_id)
+        self._closing.restore(trace, run_id, root_id, revision, expires_ns)
+        self._look_by(trace, expires_ns)
+
     # ---- out -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
@@ -116,6 +132,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         while (trace := self._deadlines.pop_due(now_ns)) is not None:
             self._visit(trace, out)
         if self.counts.held_bytes > self._limits.held_bytes:
@@ -130,6 +147,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         for trace in list(self._traces.values()):
             self._judge_all(trace, reason, out)
             for judged in list(trace.judged.values()):
@@ -180,6 +198,7 @@ class Assembler:
     def _pass_on(self, facts: Facts, reason: ReleaseReason, payload: object | None, size: int) -> None:
         if payload is not None:
             held = (Held(facts, payload, size, self._now_ns),)
+            self.counts.held_spans += 1  # until the next take() hands it out
             self._passing.append((self._now_ns, Release(facts.head.trace_id, reason, held)))
 
     def _drop_links(self, trace: Trace) -> None:

@@ -95,7 +95,7 @@ async def collecting(environ: Mapping[str, str]) -> AsyncIterator[Collector]:
     destinations, problems = read_environment(environ)
     if problems:
         raise ConfigError(problems, "environment")
-    collector = Collector(build.senders(replace(Config(), destinations=destinations)))
+    collector = Collector(build.senders(replace(Config(), destinations=destinations), None))
     async with AsyncExitStack() as stack:
         grpc = GrpcReceiver(collector.accept)
         stack.push_async_callback(grpc.stop, GRACE)

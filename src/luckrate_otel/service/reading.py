@@ -30,10 +30,11 @@ class Payload:
 
 @record(frozen=True, slots=True)
 class Arrival:
-    """Facts of one span or log record. payload None: it has left already."""
+    """Facts of one span or log record. payload None: it has left already; source is then what it was read from."""
 
     facts: Facts
     payload: Payload | None = None
+    source: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Reader:
                         arrivals.append(Arrival(facts, Payload(group.envelope, own)))
                         continue
                     if facts is not None:
-                        arrivals.append(Arrival(facts))
+                        arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
                         passed.append((group.envelope, wire))
                         continue
                 unread.append(wire)
@@ -159,7 +160,7 @@ def _read_records(group: Group, arrivals: list[Arrival]) -> int:
             failed += 1
             continue
         if facts is not None:
-            arrivals.append(Arrival(facts))
+            arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
     return failed
 
 
