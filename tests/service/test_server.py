@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import grpc.aio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.config import Config, parse
 from luckrate_otel.demo.captured import read_capture
 from luckrate_otel.errors import ConfigError
@@ -457,6 +459,37 @@ def test_an_address_in_use_is_one_clear_error() -> None:
             assert taken_port in str(refused.value)
 
     within(20, scenario)
+
+
+def test_everything_that_is_counted_is_shown() -> None:
+    """Requests refused, spans that come again otherwise, findings of a hop before us."""
+
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            first = agent_span("shop")
+            await export(server, [first, agent_span("shop"), agent_span("other"), first])
+            with pytest.raises(grpc.aio.AioRpcError):
+                await export(server, [b"\x0a\x05"])
+            held = server.status()["held"]
+            assert (held["duplicates"], held["conflicting_duplicates"]) == (2, 1)
+            assert held["stripped_of_earlier_findings"] == 0
+            assert server.status()["refused"] == {"grpc": {"rejected": 1}, "http": {}}
+            assert {f.name for f in fields(Counts)} == {
+                "held_spans", "held_bytes", "late_bytes", "link_bytes", "open_runs", "late", "unjudged_late",
+                "duplicates", "conflicting", "links_dropped", "errors",
+            }  # fmt: skip  # one that is added has to be shown as well
+
+    within(20, scenario)
+
+
+def agent_span(name: str) -> bytes:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+    span = {
+        "traceId": "0a" * 16,
+        "spanId": "0b" * 8,
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+    }
+    return to_protobuf("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
 
 
 # ---- the admin page ----------------------------------------------------------------------------
