@@ -15,6 +15,11 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 
 MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
+MAX_WRAPS = 3  # tool protocol, framework, tool
+# `Here are the messages:` before a list or a mapping.
+_LEAD = re.compile(r"\A\w[^\n:]{0,60} [^\n:]{1,60}:[ \t]*\n\s*(?=[-\[{<]|\w[\w.]{0,60}\(|[\w .@/-]{1,60}:\s)")
+_BLANK = re.compile(r"\s")
+_MARKER = re.compile(r"[A-Za-z_]{0,20}")  # `text`, `True`, `None`: the kind of a content, never a value
 _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
 # `Issue(owner='a', …)` is a repr, `TODO(call a)` is a sentence.
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\((?=\s*(?:\w+\s*=|[\[{(\"'])))")
@@ -82,10 +87,30 @@ class Layout:
 
 
 def layout(text: str) -> Layout:
-    """Read a result's fields."""
+    """Read a result's fields; what a platform puts around a text is taken off, so that it reads the same."""
     found = Layout()
-    _read(found, text, "$", 0, 0)
+    path = "$"
+    for _ in range(MAX_WRAPS):
+        text = _LEAD.sub("", text, count=1)
+        inner = _wrapped(text)
+        if inner is None:
+            break
+        path, text = f"{path}{inner.path.removeprefix('$')}", inner.text
+    _read(found, text, path, 0, 0)
     return found
+
+
+def _wrapped(text: str) -> Field | None:
+    """The one text of a result such as `[{"type": "text", "text": …}]`, if what stands beside it says nothing."""
+    if _LITERAL_START.match(text) is None:
+        return None
+    read = Layout()
+    if not (_JSON_START.match(text) and _json(read, text, "$", 0, MAX_INNER)):
+        read = Layout()
+        if not _literal(read, text, "$", 0, MAX_INNER):
+            return None
+    told = [place for place in read.fields if not _MARKER.fullmatch(place.text)]
+    return told[0] if len(told) == 1 and told[0].text != text and _BLANK.search(told[0].text) else None
 
 
 def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
