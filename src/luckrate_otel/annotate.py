@@ -264,7 +264,7 @@ def _explanation(verdict: Verdict) -> str:
     words = dict.fromkeys(
         f"{v.rule}({v.tool})" if v.tool else v.rule for v in sorted(verdict.violations, key=lambda v: _RANK[v.severity])
     )
-    text = ", ".join(words).encode()[:MAX_EXPLANATION_BYTES]
+    text = ", ".join(words).encode(errors="replace")[:MAX_EXPLANATION_BYTES]
     return text.decode(errors="ignore")
 
 
