@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
 import tracemalloc
 
@@ -63,12 +64,13 @@ async def sink(_next_hop: str) -> str:
     return str(port)
 
 
-async def processor(next_hop: str, clocks: str = "settle: 1s") -> str:
+async def processor(next_hop: str, clocks: str = "settle: 1s", journal: str = "none") -> str:
     config = parse(
         f"""
         receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: none}}}}
         destinations: {{next: {{endpoint: "http://{next_hop}", signals: [traces]}}}}
         clocks: {{{clocks}}}
+        journal: {journal}
         metrics: {{prometheus: none}}
         admin: {{endpoint: none}}
         """,
@@ -81,13 +83,20 @@ async def processor(next_hop: str, clocks: str = "settle: 1s") -> str:
     return server.addresses["grpc"].rpartition(":")[2]
 
 
+async def journalled(next_hop: str) -> str:
+    """A processor that writes down what it acknowledges."""
+    folder = tempfile.TemporaryDirectory(prefix="luckrate-bench-")
+    keep.append(folder)
+    return await processor(next_hop, journal=f"{{path: {folder.name}}}")
+
+
 async def holding(next_hop: str) -> str:
     """A processor whose runs stay open, with allocations traced."""
     tracemalloc.start()
     return await processor(next_hop, "settle: 1h, release_after: 2h, verdict_after: 3h")
 
 
-ROLES = {"bare": bare, "processor": processor, "holding": holding, "sink": sink}
+ROLES = {"bare": bare, "processor": processor, "journalled": journalled, "holding": holding, "sink": sink}
 
 
 def told() -> dict[str, float]:

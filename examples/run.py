@@ -1,6 +1,6 @@
 """Run one example: the processor, the agent with its scripted model, and what reached the backend.
 
-usage: .venv/bin/python examples/run.py langgraph | crewai | sdk | n8n | red-team
+usage: .venv/bin/python examples/run.py langgraph | crewai | pydantic-ai | sdk | n8n | red-team
 
 The environment of an example with a framework is built once, with `make programs`' own builder, outside the tree.
 Ends with status 0 if every run got the verdict that its script deserves.
@@ -51,6 +51,9 @@ EXAMPLES = {
         {"careful": "pass", "hasty": "lucky", "inventive": "lucky"}, "langgraph/agent.py", "langgraph"
     ),
     "crewai": Example({"careful": "pass", "hasty": "lucky"}, "crewai/crew.py", "crewai"),
+    "pydantic-ai": Example(
+        {"careful": "pass", "hasty": "lucky", "inventive": "lucky"}, "pydantic-ai/agent.py", "pydantic-ai"
+    ),
     "sdk": Example({"careful": "pass", "hasty": "lucky", "inventive": "lucky"}, "sdk/agent.py"),
     # n8n's own spans carry no arguments: what the spec asks of them is not evaluated, and does not count as passed.
     "n8n": Example({"s1": "unverified", "s2": "lucky"}, spec="n8n/refunds.yaml"),

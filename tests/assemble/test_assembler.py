@@ -378,14 +378,14 @@ def test_large_contents_are_dropped_while_the_payload_is_held_and_read_again_for
 
     assembler = Assembler(restore=restore)
     put(assembler, A, 0)
-    assembler.add(LARGE, 0, payload=b"large", size=1025)
-    assert assembler.counts.held_bytes < 4000
-    assembler.add(LARGE, 0, payload=b"again", size=1025)
+    assembler.add(LARGE, 0, payload=b"large", size=3073)
+    assert assembler.counts.held_bytes < 6000
+    assembler.add(LARGE, 0, payload=b"again", size=3073)
     assert assembler.counts.duplicates == 1
     duplicate, closed = assembler.take(SETTLE)
-    assert duplicate == Release(TRACE, ReleaseReason.DUPLICATE, (Held(LARGE, b"again", 1025, 0),))
-    assert closed == Closed(run_of(A, LARGE), (held(A, 0), Held(LARGE, b"large", 1025, 0)))
-    assert asked == [Held(compact(LARGE), b"large", 1025, 0, compacted=True)]
+    assert duplicate == Release(TRACE, ReleaseReason.DUPLICATE, (Held(LARGE, b"again", 3073, 0),))
+    assert closed == Closed(run_of(A, LARGE), (held(A, 0), Held(LARGE, b"large", 3073, 0)))
+    assert asked == [Held(compact(LARGE), b"large", 3073, 0, compacted=True)]
 
 
 def test_contents_are_read_again_when_the_payload_leaves_before_the_verdict() -> None:
@@ -398,7 +398,7 @@ def test_contents_are_read_again_when_the_payload_leaves_before_the_verdict() ->
 
 def test_small_payloads_keep_their_contents() -> None:
     assembler = Assembler(restore=lambda _: pytest.fail("nothing to restore"))
-    assembler.add(LARGE, 0, payload=b"small", size=1024)
+    assembler.add(LARGE, 0, payload=b"small", size=3072)
     (closed,) = assembler.drain(CloseReason.SHUTDOWN, 0)[:1]
     assert isinstance(closed, Closed)
     assert closed.run.facts == (LARGE,)

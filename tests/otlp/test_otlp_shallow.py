@@ -40,7 +40,7 @@ def _request(*services: str) -> bytes:
 
 
 def test_a_request_is_cut_into_groups() -> None:
-    shop, bank = shallow.shallow_traces(_request("shop", "bank"))
+    shop, bank = shallow.shallow(_request("shop", "bank"))
     assert (shop.envelope.service, shop.envelope.scope, shop.envelope.scope_version) == ("shop", "lib", "2")
     assert shop.envelope.resource == {"service.name": "shop"}
     assert shop.items == [Span(trace_id=TRACE, span_id=SPAN, name="shop").SerializeToString()]
@@ -48,16 +48,16 @@ def test_a_request_is_cut_into_groups() -> None:
 
 
 def test_an_empty_request_has_no_groups() -> None:
-    assert shallow.shallow_traces(b"") == ()
+    assert shallow.shallow(b"") == ()
 
 
 def test_envelopes_of_one_process_are_one_object() -> None:
-    first, second = shallow.shallow_traces(_request("shop")), shallow.shallow_traces(_request("shop"))
+    first, second = shallow.shallow(_request("shop")), shallow.shallow(_request("shop"))
     assert first[0].envelope is second[0].envelope
 
 
 def test_a_large_resource_is_read_but_not_remembered() -> None:
-    first, second = (shallow.shallow_traces(_request("s" * 9_000))[0].envelope for _ in range(2))
+    first, second = (shallow.shallow(_request("s" * 9_000))[0].envelope for _ in range(2))
     assert first == second
     assert first is not second
 

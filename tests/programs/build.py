@@ -100,7 +100,10 @@ def _scratch_module(folder: Path) -> None:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"{command[0]} is not on PATH; the real programs are built with it") from None
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
@@ -124,6 +127,7 @@ PROGRAMS = {
         Program("promtool", package, (), (f"{_PROMETHEUS}/promtool", *_PROMETHEUS_BUILD)),
         Program("langgraph", environment, (ROOT / "examples/langgraph/requirements.txt",), (), "bin/ready"),
         Program("crewai", environment, (ROOT / "examples/crewai/requirements.txt",), (), "bin/ready"),
+        Program("pydantic-ai", environment, (ROOT / "examples/pydantic-ai/requirements.txt",), (), "bin/ready"),
         # Builders and checkers of what lies in examples/: never needed to run or test the package itself.
         Program("tools", environment, (ROOT / "examples/requirements-tools.txt",), (), "bin/ready"),
     )

@@ -29,6 +29,9 @@ UNVERIFIED = 1
 GREEN = len(LANGGRAPH) + len(CREWAI) + len(N8N)
 
 
+PROGRAMS = ("otelcol", "jaeger", "prometheus", "langgraph", "crewai")
+
+
 @dataclass(frozen=True)
 class Seen:
     jaeger: Jaeger
@@ -49,7 +52,7 @@ def scene(folder: Path) -> Iterator[Seen]:
             "LOGS_BACKEND": "127.0.0.1:9",  # Jaeger takes no logs, and nobody else is there
             "METRICS_BACKEND": metrics.otlp,
             "SELF_METRICS_PORT": str(free_ports(1)[0]),
-            "LUCKRATE_SETTLE": "3s",
+            "LUCKRATE_SETTLE": "5s",
             "LUCKRATE_METRICS_INTERVAL": "1s",
         }
         config = ROOT / "collector-config/sidecar"

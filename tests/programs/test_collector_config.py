@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -196,6 +197,44 @@ def test_kafka(site: Site) -> None:
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
     assert_each_span_once(site, sent)
+
+
+def test_ordinary_traffic_passes_untouched(site: Site) -> None:
+    site.collector("sidecar/collector.yaml")
+    site.processor("sidecar/luckrate.yaml")
+    command = [program("telemetrygen"), "traces", "--otlp-insecure", f"--otlp-endpoint={site.env['OTLP_GRPC']}"]
+    many = ["--rate=0", "--traces=200", "--child-spans=2"]
+    subprocess.run([*command, *many], check=True, capture_output=True, timeout=60)
+    assert site.sink.wait_for(lambda spans, _: len(spans) >= 600, SECONDS)
+    ids = Counter((span.head.trace_id, span.head.span_id) for span in site.sink.spans)
+    assert (len(ids), set(ids.values())) == (600, {1})
+    assert judged(site.sink.spans) == []
+
+
+def test_the_recipe_that_takes_content_off_is_one(tmp_path: Path) -> None:
+    page = (CONFIGS.parent / "docs/privacy.md").read_text("utf-8")
+    (recipe,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    config = tmp_path / "collector.yaml"
+    pipeline = "{receivers: [otlp], processors: [transform/no-content], exporters: [nop]}"
+    config.write_text(
+        f"{recipe}receivers: {{otlp: {{protocols: {{grpc: {{}}}}}}}}\nexporters: {{nop: {{}}}}\n"
+        f"service: {{pipelines: {{traces: {pipeline}}}}}\n",
+        encoding="utf-8",
+    )
+    subprocess.run(
+        [program("otelcol"), "validate", "--config", str(config)], check=True, capture_output=True, timeout=60
+    )
+
+
+def test_the_queue_can_be_kept_on_disk(tmp_path: Path) -> None:
+    kept = {
+        "extensions::file_storage::directory": str(tmp_path),
+        "service::extensions": "[health_check, file_storage]",
+        "exporters::otlp_grpc/luckrate::sending_queue::storage": "file_storage",
+    }
+    more = [argument for key, value in kept.items() for argument in ("--config", f"yaml:{key}: {value}")]
+    command = [program("otelcol"), "validate", "--config", str(CONFIGS / "sidecar/collector.yaml"), *more]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -26,7 +26,7 @@ def test_run(name: str) -> None:
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("name", ["langgraph", "crewai"])
+@pytest.mark.parametrize("name", ["langgraph", "crewai", "pydantic-ai"])
 def test_run_with_its_framework(name: str) -> None:
     program(name)
     run(name)

@@ -81,6 +81,7 @@ def configuration(endpoint: str, more: str = "", protocol: str = "grpc") -> Conf
 receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: "127.0.0.1:0"}}}}
 destinations: {{backend: {{endpoint: "{endpoint}", protocol: {protocol}}}}}
 clocks: {{settle: 200ms}}
+journal: none
 metrics: {{prometheus: "127.0.0.1:0"}}
 admin: {{endpoint: "127.0.0.1:0"}}
 {more}""",
@@ -180,6 +181,36 @@ def test_metrics_logs_and_profiles_pass_untouched() -> None:
                 await export(server, [body], signal)
             await hop.until(lambda h: len(h.taken) == len(made))
             assert {request.signal: request.body for request in hop.requests} == made
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize("signal", list(Signal))
+def test_a_malformed_request_is_refused_and_harms_no_other(signal: Signal) -> None:
+    """Its length points past its end: joined on the way out, it would swallow the request behind it."""
+
+    async def scenario() -> None:
+        good = to_protobuf("metrics", {"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "good"}]}]}]})
+        malformed = b"\x0a" + bytes([len(good)])
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await export(server, [malformed], signal)
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            await export(server, [good], signal)
+            await hop.until(lambda h: bool(h.taken))
+            assert hop.taken == [good]
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize("signal", list(Signal))
+def test_an_empty_request_is_accepted_and_counts_nothing(signal: Signal) -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            await export(server, [b""], signal)
+            entry = server.status()["ledger"][str(signal)]
+            assert (entry["received"], entry["handed_over"]) == (0, 0)
+            assert server.status()["destinations"]["backend"]["signals"][str(signal)]["put"] == 0
 
     within(20, scenario)
 
@@ -374,7 +405,7 @@ def configuration_lines(clocks: str) -> list[str]:
     return [
         'receivers: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: none}}\n',
         'destinations: {backend: {endpoint: "NEXT"}}\n',
-        "metrics: {prometheus: none}\nadmin: {endpoint: none}\n",
+        "metrics: {prometheus: none}\nadmin: {endpoint: none}\njournal: none\n",
         clocks,
     ]
 

@@ -346,7 +346,7 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
         config.write_text(
             'destinations: {b: {endpoint: "http://127.0.0.1:9"}}\n'
             f"receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: {place}}}}}\n"
-            "admin: {endpoint: none}\nmetrics: {prometheus: none}\n",
+            "admin: {endpoint: none}\nmetrics: {prometheus: none}\njournal: none\n",
             encoding="utf-8",
         )
         command = [sys.executable, "-m", "luckrate_otel", "serve", "--config", str(config)]

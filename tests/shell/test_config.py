@@ -61,6 +61,9 @@ KEYS: list[tuple[str, str, Any]] = [
     ("limits.link_bytes", "2MiB", 2**21),
     ("limits.conversation_bytes", "1000", 1000),
     ("limits.conversation_age", "7d", 604800.0),
+    ("journal.path", "/tmp/j", Path("/tmp/j")),
+    ("journal.max_bytes", "1GiB", 2**30),
+    ("journal.fsync", "full", "full"),
     ("metrics.prometheus", "none", None),
     ("metrics.otlp", "backend", "backend"),
     ("metrics.interval", "5s", 5.0),
@@ -395,3 +398,28 @@ def test_secrets_are_never_printed() -> None:
     config = parse(text, "", {})
     assert "s3cret" not in repr(config) + "\n".join(as_lines(config))
     assert "destinations.b.headers.k: (secret)" in as_lines(config)
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"STATE_DIRECTORY": "/var/lib/private/a:/b", "XDG_STATE_HOME": "/x"}, "/var/lib/private/a"),
+        ({"XDG_STATE_HOME": "/x"}, "/x/luckrate-otel"),
+        ({"XDG_STATE_HOME": "relative"}, str(Path("~/.local/state/luckrate-otel").expanduser())),
+    ],
+)
+def test_the_journal_is_where_the_system_keeps_state(
+    environ: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    config = parse(BACKEND, "c.yaml", environ)
+    assert (config.journal and config.journal.path) == Path(folder)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    root = parse(BACKEND, "c.yaml", {"XDG_STATE_HOME": "/x"})
+    assert (root.journal and root.journal.path) == Path("/var/lib/luckrate-otel")
+
+
+def test_no_journal_is_said_so() -> None:
+    config = parse(BACKEND + "journal: none", "c.yaml", {})
+    assert config.journal is None
+    assert "journal: none" in as_lines(config)

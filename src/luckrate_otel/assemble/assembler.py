@@ -100,6 +100,22 @@ class Assembler:
             self._drop_links(oldest)
         self._look_by(trace, now_ns + self._settle_ns)
 
+    def waiting(self, trace_id: str) -> bool:
+        """Whether anything of the trace still waits for a verdict."""
+        trace = self._traces.get(trace_id)
+        return trace is not None and trace.size > 0
+
+    def restore_judged(self, run_id: str, revision: int, expires_ns: int) -> None:
+        """Remember a run that was judged before a restart, so that what comes late does not make it a second run.
+
+        Its facts are gone: as after a shortage of memory, what comes is forwarded as late. expires_ns: on the clock of
+        add(); the run's Final comes then.
+        """
+        trace_id, _, root_id = run_id.partition(":")
+        trace = self._traces.get(trace_id) or self._open(trace_id)
+        self._closing.restore(trace, run_id, root_id, revision, expires_ns)
+        self._look_by(trace, expires_ns)
+
     # ---- out -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
@@ -116,6 +132,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         while (trace := self._deadlines.pop_due(now_ns)) is not None:
             self._visit(trace, out)
         if self.counts.held_bytes > self._limits.held_bytes:
@@ -130,6 +147,7 @@ class Assembler:
         self._tick(now_ns)
         out = self._passing
         self._passing = []
+        self.counts.held_spans -= len(out)
         for trace in list(self._traces.values()):
             self._judge_all(trace, reason, out)
             for judged in list(trace.judged.values()):
@@ -171,15 +189,19 @@ class Assembler:
         trace.keep(entry)
         self._closing.charge(trace, entry.total_size)
         self.counts.held_spans += payload is not None
-        if trace.links.pop(facts.head.span_id, None) is not None:  # claimed after all: told by a log record, then seen
+        if (
+            trace.links and trace.links.pop(facts.head.span_id, None) is not None
+        ):  # claimed after all: told by a log record, then seen
             del trace.link_ns[facts.head.span_id]
             self.counts.link_bytes -= LINK_BYTES
-        self._set_open_runs(trace, max(1, trace.open_runs))
+        if not trace.open_runs:
+            self._set_open_runs(trace, 1)
         self._look_by(trace, self._now_ns + self._settle_ns)
 
     def _pass_on(self, facts: Facts, reason: ReleaseReason, payload: object | None, size: int) -> None:
         if payload is not None:
             held = (Held(facts, payload, size, self._now_ns),)
+            self.counts.held_spans += 1  # until the next take() hands it out
             self._passing.append((self._now_ns, Release(facts.head.trace_id, reason, held)))
 
     def _drop_links(self, trace: Trace) -> None:
@@ -197,8 +219,15 @@ class Assembler:
         """Look at the trace by then; the look finds out what is due, and when the next one is needed."""
         if trace.count > LARGE_TRACE:
             due_ns = max(due_ns, trace.checked_ns + trace.count * LARGE_TRACE_WAIT_NS)
-        trace.check_ns = min(trace.check_ns, due_ns)
-        self._schedule(trace)
+        if due_ns < trace.check_ns or not self._is_queued_in_time(trace):
+            trace.check_ns = min(trace.check_ns, due_ns)
+            self._schedule(trace)
+
+    def _is_queued_in_time(self, trace: Trace) -> bool:
+        """Nothing that comes now can be due before the trace's place among the deadlines: true of all but the first
+        spans of a trace, and a fifth of the price of finding the deadline anew."""
+        release_ns = self._now_ns + self._clocks.default.release_after_ns
+        return not self._clocks.agents and trace.queued_ns <= min(trace.check_ns, release_ns)
 
     def _schedule(self, trace: Trace) -> None:
         if trace.count or trace.judged:

@@ -128,6 +128,20 @@ class Closing:
         self._kept[trace.trace_id, run_id] = trace
         trace.shared = None  # what its runs share they keep themselves
 
+    def restore(self, trace: Trace, run_id: str, root_id: str, revision: int, expires_ns: int) -> None:
+        trace.judged[run_id] = Judged(
+            run_id=run_id,
+            root_id=root_id,
+            revision=revision,
+            complete=True,
+            members=frozenset(),
+            expires_ns=expires_ns,
+            size=SPENT_BYTES,
+            spent=True,
+        )
+        self._counts.late_bytes += SPENT_BYTES
+        self._spent[trace.trace_id, run_id] = trace
+
     def finish(self, trace: Trace, judged: Judged, due_ns: int, out: list[Due]) -> None:
         """The last verdict on this run stands; nothing of it is kept."""
         trace.forget(self._without_verdict(judged))

@@ -6,6 +6,7 @@ a per-signal HTTP endpoint is used as it is, the general one gets `/v1/<signal>`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,17 @@ from luckrate_otel.errors import Problem
 
 PREFIX = "OTEL_EXPORTER_OTLP_"
 _PROTOCOLS = ("grpc", "http/protobuf")
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where a program keeps what must outlive it: as systemd says, else as the system's own conventions do."""
+    given = environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    if given:
+        return Path(given)
+    if os.geteuid() == 0:
+        return Path("/var/lib/luckrate-otel")
+    home = environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if home.startswith("/") else Path("~/.local/state").expanduser()) / "luckrate-otel"
 
 
 def read_environment(environ: Mapping[str, str]) -> tuple[dict[str, Destination], list[Problem]]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from luckrate_otel.config.check import find_problems
-from luckrate_otel.config.environment import read_environment
-from luckrate_otel.config.kinds import Address, Hidden, Secret
+from luckrate_otel.config.environment import read_environment, state_folder
+from luckrate_otel.config.kinds import NONE, Address, Hidden, Secret
 from luckrate_otel.config.tree import Config, Key, settable
 from luckrate_otel.document import join_path, line_of, read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
@@ -44,6 +44,8 @@ def parse(text: str, source: str, environ: Mapping[str, str]) -> Config:
         destinations, problems = read_environment(environ)
         reader.problems += problems
         config = replace(config, destinations=destinations)
+    if config.journal is not None and config.journal.path is None:
+        config = replace(config, journal=replace(config.journal, path=state_folder(environ)))
     reader.problems += [
         Problem(p.path, p.message, line_of(document.lines, p.path))
         for p in find_problems(config)
@@ -82,7 +84,9 @@ class _Reader:
                 self.report(child, _unknown(name, list(known)))
                 continue
             metadata = known[name].metadata
-            if "section" in metadata:
+            if "none" in metadata and value == NONE:
+                values[name] = None
+            elif "section" in metadata:
                 values[name] = self.section(metadata["section"], value, child)
             elif "named" in metadata:
                 values[name] = self.named(metadata["named"], value, child)
@@ -175,6 +179,8 @@ def _flat(value: Any, path: str) -> list[str]:
         return [line for name in names for line in _flat(getattr(value, name), join_path(path, name))]
     if isinstance(value, Mapping):
         return [line for name, child in value.items() for line in _flat(child, join_path(path, name))]
+    if value is None and path == "journal":
+        return [f"{path}: {NONE}"]  # the one absence that costs something
     if value is None or value == ():
         return []
     if isinstance(value, tuple):

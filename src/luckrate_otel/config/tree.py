@@ -49,6 +49,11 @@ def section(kind: type) -> Any:
     return field(default_factory=kind, metadata={"section": kind})
 
 
+def section_or_none(kind: type) -> Any:
+    """A section that `none` in its place switches off."""
+    return field(default_factory=kind, metadata={"section": kind, "none": True})
+
+
 def named(kind: type) -> Any:
     """A mapping from names that the user chooses to sections."""
     return field(default_factory=nothing, metadata={"named": kind})
@@ -257,6 +262,31 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Journal:
+    path: Path | None = option(
+        FILE,
+        None,
+        "Folder of the journal. By default `$STATE_DIRECTORY` (systemd), `/var/lib/luckrate-otel` for root, else "
+        "`luckrate-otel` in `$XDG_STATE_HOME` or `~/.local/state`.",
+        "Holds prompts and tool results: made for its owner alone.",
+    )
+    max_bytes: int = option(
+        SIZE,
+        4096 * MIB,
+        "Size on disk at which senders are told to retry. Verdicts already owed still go in.",
+        "More than the queues and open runs that memory allows, so it is the last bound to be met.",
+        default="4GiB",
+    )
+    fsync: str = option(
+        choice("normal", "full"),
+        "normal",
+        "`normal` survives the death of the process; `full` also a power cut, at the price of a disk flush per commit.",
+        "Processes die more often than machines.",
+        default="normal",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     prometheus: Address | None = option(
         ADDRESS,
@@ -320,6 +350,7 @@ class Config:
     )
     clocks: Clocks = section(Clocks)
     limits: Limits = section(Limits)
+    journal: Journal | None = section_or_none(Journal)
     metrics: Metrics = section(Metrics)
     admin: Admin = section(Admin)
     source: str = ""

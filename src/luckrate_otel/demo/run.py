@@ -39,6 +39,7 @@ receivers: {{grpc: {{endpoint: "{grpc}"}}, http: {{endpoint: "{http}"}}}}
 destinations: {{demo: {{endpoint: "http://{sink}"}}}}
 specs: [over-limit.yaml, order-support.yaml]
 clocks: {{settle: 1s, release_after: 10s, verdict_after: 10s}}
+journal: none
 metrics: {{prometheus: none}}
 admin: {{endpoint: "{admin}"}}
 """

@@ -69,10 +69,7 @@ def shallow(body: bytes) -> tuple[Group, ...]:
     Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS. Items are
     not looked into.
     """
-    try:
-        request = schema.Request.FromString(body)
-    except DecodeError:
-        raise Rejected("not an OTLP request: malformed protobuf") from None
+    request = _parsed(body)
     resources = list(request.resources)
     if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
         raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
@@ -91,8 +88,16 @@ def shallow(body: bytes) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-shallow_traces = shallow
-shallow_logs = shallow
+def check(body: bytes) -> None:
+    """Raise Rejected if the body is not the protobuf of a request of any signal, down to its scopes."""
+    _parsed(body)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return schema.Request.FromString(body)
+    except DecodeError:
+        raise Rejected("not an OTLP request: malformed protobuf") from None
 
 
 def envelope(resource_wire: bytes, scope_wire: bytes, request_wire: bytes = b"") -> Envelope:

@@ -33,7 +33,7 @@ MEND: Mapping[str, str] = MappingProxyType(
         "any_of": "let the agent make at least one of these calls",
         "args": "tell the model the argument's form in the tool's own schema, and let the tool refuse others",
         "args.from": "let the agent take the argument from the source that the spec names",
-        "definitions": "show the model the tool's own schema, and let the tool refuse what is not in it",
+        "definitions": "give the model the tool's schema as it is, and let the tool refuse arguments it does not know",
         "relations": "let the tool compare the two values itself and refuse",
         "agents": "take the tool away from this agent, or add it to the agent's tools in the spec",
         "handoffs": "remove the handoff from the agent, or allow it in handoffs",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -17,14 +19,20 @@ from luckrate_otel import assemble
 from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, Limits, ServerTls
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
+from luckrate_otel.service.batch import Item
 from luckrate_otel.service.exporter import Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
+from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal_file import JournalFile
+from luckrate_otel.service.journal_rows import Body, Change
 from luckrate_otel.service.queue import Queue
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, channel_credentials
 from luckrate_otel.spec import Spec
+
+log = logging.getLogger(__name__)
 
 _NS = 10**9
 
@@ -32,12 +40,21 @@ _NS = 10**9
 _NAMED = 8
 
 
-def senders(config: Config) -> tuple[Sender, ...]:
+def journal(config: Config) -> Journal | None:
+    """Open the journal, None if there is to be none. Raises ConfigError. Call it inside the running event loop."""
+    told = config.journal
+    if told is None:
+        return None
+    assert told.path is not None
+    return Journal(JournalFile(told.path, full_sync=told.fsync == "full"), told.max_bytes)
+
+
+def senders(config: Config, journal: Journal | None) -> tuple[Sender, ...]:
     """One per destination. Call it inside the running event loop."""
     return tuple(
         Sender(
             name,
-            Queue(destination.queue_bytes),
+            Queue(destination.queue_bytes, store=_Delivered(journal, name) if journal else None),
             _transport(destination),
             signals=[Signal(signal) for signal in destination.signals],
             split=halves,
@@ -45,6 +62,35 @@ def senders(config: Config) -> tuple[Sender, ...]:
         )
         for name, destination in config.destinations.items()
     )
+
+
+def restore(bodies: Sequence[Body], senders: Sequence[Sender], journal: Journal) -> None:
+    """Give back to the queues what waited in them when an earlier process ended."""
+    known = {sender.name: sender for sender in senders}
+    for sender in senders:
+        mine = [body for body in bodies if sender.name in body.destinations]
+        sender.restore(Item(body.number, body.signal, body.wire, body.count, 0) for body in mine)
+        sender.start()
+    for name in {name for body in bodies for name in body.destinations} - set(known):
+        gone = [body.number for body in bodies if name in body.destinations]
+        journal.delivered(name, gone)
+        log.warning(
+            "destination %s is not configured any more; %d requests for it are dropped from the journal",
+            name,
+            len(gone),
+        )
+    journal.note(Change(delivered=[(body.number, "") for body in bodies if not body.destinations]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivered:
+    """The journal, as the queue of one destination sees it."""
+
+    journal: Journal
+    destination: str
+
+    def delete(self, numbers: Sequence[int]) -> None:
+        self.journal.delivered(self.destination, numbers)
 
 
 def _transport(destination: Destination) -> Transport:

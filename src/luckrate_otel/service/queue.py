@@ -32,18 +32,13 @@ Split = Callable[[Signal, bytes], tuple[tuple[bytes, int], tuple[bytes, int]] | 
 
 
 class Store(Protocol):
-    """Where queued items survive the process. Both only note the change; whoever acknowledges waits for the commit."""
-
-    def put(self, item: Item) -> None: ...
+    """Where queued items survive the process. They are in it before put(); here it is only told which go."""
 
     def delete(self, numbers: Sequence[int]) -> None: ...
 
 
 class Forgetful:
     """The store of a queue that lives in memory only."""
-
-    def put(self, item: Item) -> None:
-        pass
 
     def delete(self, numbers: Sequence[int]) -> None:
         pass
@@ -96,22 +91,33 @@ class Queue:
         """True while anything waits or is being sent."""
         return self._size_bytes > 0
 
-    def check(self, size: int) -> None:
-        """Raise what put() of a body of this size would: Busy if it does not fit now, TooLarge if it never will."""
+    def check(self, size: int, ahead: int = 0) -> None:
+        """Raise what put() of a body of this size would: Busy if it does not fit now, TooLarge if it never will.
+
+        ahead: bytes of bodies that were promised room and are not put yet.
+        """
         if size + ITEM_BYTES > self._max_bytes:
             raise TooLarge(f"request of {size} bytes is larger than the whole queue")
-        if self._size_bytes + size + ITEM_BYTES > self._max_bytes:
+        if self._size_bytes + ahead + size + ITEM_BYTES > self._max_bytes:
             raise Busy("queue is full", RETRY_AFTER)
 
-    def put(self, signal: Signal, body: bytes, count: int, now_ns: int, *, owed: bool = False) -> Item:
+    def put(
+        self,
+        signal: Signal,
+        body: bytes,
+        count: int,
+        now_ns: int,
+        *,
+        owed: bool = False,
+        number: int | None = None,
+    ) -> Item:
         """Append one body. Busy or TooLarge: nothing was taken.
 
-        owed: it was acknowledged before, so it is taken beyond the bound too.
+        owed: it was acknowledged before, so it is taken beyond the bound too. number: under which the store knows it.
         """
         if not owed:
             self.check(len(body))
-        item = Item(self._next, signal, body, count, now_ns)
-        self._store.put(item)
+        item = Item(self._next if number is None else number, signal, body, count, now_ns)
         self._enter(item)
         self._tallies[signal].put += count
         return item

@@ -15,7 +15,7 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at
 from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import Span
 
@@ -30,19 +30,21 @@ class Payload:
 
 @record(frozen=True, slots=True)
 class Arrival:
-    """Facts of one span or log record. payload None: it has left already."""
+    """Facts of one span or log record. payload None: it has left already; source is then what it was read from."""
 
     facts: Facts
     payload: Payload | None = None
+    source: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A request taken apart.
 
-    count: spans or log records in it. passed: the request body that leaves at once, b"" if nothing does; passed_count
-    of them. links: (trace, span, parent) ids of unread spans in traces that are open. failed: spans that could not be
-    read, they pass. regraded: held spans that came with findings of a luckrate before us, which were taken off.
+    count: spans or log records in it, 1 for a request of another signal. passed: the request body that leaves at once,
+    b"" if nothing does; passed_count of them. links: (trace, span, parent) ids of unread spans in traces that are open.
+    failed: spans that could not be read, they pass. regraded: held spans that came with findings of a luckrate before
+    us, which were taken off.
     """
 
     count: int
@@ -91,7 +93,7 @@ class Reader:
                         arrivals.append(Arrival(facts, Payload(group.envelope, own)))
                         continue
                     if facts is not None:
-                        arrivals.append(Arrival(facts))
+                        arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
                         passed.append((group.envelope, wire))
                         continue
                 unread.append(wire)
@@ -133,6 +135,16 @@ class Reader:
                 failed += _read_records(group, arrivals)
         return Reading(count, body if count else b"", count, arrivals, failed=failed)
 
+    def unread(self, body: bytes) -> Reading:
+        """Take a request of metrics or profiles, which pass as they came. Raises Rejected if it is none.
+
+        Looked at all the same: requests are joined on their way out, and a length that points past the end of one would
+        swallow the next.
+        """
+        check(body)
+        count = 1 if body else 0
+        return Reading(count, body, count)
+
 
 def _read_records(group: Group, arrivals: list[Arrival]) -> int:
     failed = 0
@@ -146,7 +158,7 @@ def _read_records(group: Group, arrivals: list[Arrival]) -> int:
             failed += 1
             continue
         if facts is not None:
-            arrivals.append(Arrival(facts))
+            arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
     return failed
 
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from opentelemetry import context as otel_context
@@ -108,19 +108,26 @@ class Sender:
     def account(self, signal: Signal) -> Account:
         return self._queue.account(signal)
 
-    def check(self, size: int) -> None:
-        """Raise what put() would for a body of this size: to ask all destinations before giving it to any."""
+    def check(self, size: int, ahead: int = 0) -> None:
+        """Raise what put() would for a body of this size: to ask all destinations before giving it to any.
+
+        ahead: see Queue.check.
+        """
         if self._draining:
             raise Busy("shutting down", RETRY_AFTER)
-        self._queue.check(size)
+        self._queue.check(size, ahead)
 
-    def put(self, signal: Signal, body: bytes, count: int, *, owed: bool = False) -> None:
-        """Queue one body of a signal in `signals`. Busy or TooLarge: nothing was taken. owed: see Queue.put."""
+    def put(self, signal: Signal, body: bytes, count: int, *, owed: bool = False, number: int | None = None) -> None:
+        """Queue one body of a signal in `signals`. Busy or TooLarge: nothing was taken. owed, number: see Queue.put."""
         if not owed:
             self.check(len(body))
-        self._queue.put(signal, body, count, self._clock(), owed=owed)
+        self._queue.put(signal, body, count, self._clock(), owed=owed, number=number)
         if self._timer is None or self._queue.full(signal, self._limit):
             self._poke()
+
+    def restore(self, items: Iterable[Item]) -> None:
+        """Queue what a store kept, oldest first; call start() once all is restored."""
+        self._queue.restore(items)
 
     def start(self) -> None:
         """Begin sending; needed only when the queue was restored, otherwise the first put does it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal as signals
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, Final
@@ -23,9 +23,13 @@ from luckrate_otel.errors import Busy, ConfigError, Problem
 from luckrate_otel.service import build
 from luckrate_otel.service.admin import admin_app, scrape_app
 from luckrate_otel.service.intake import Intake
+from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.judge import Judge
+from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
+from luckrate_otel.service.memory import return_large_blocks, spare_the_collector
 from luckrate_otel.service.meter import Meter, Observe
+from luckrate_otel.service.queue import Account
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
@@ -47,10 +51,6 @@ DRAIN: Final = 15.0
 # What is left when a sender hangs up in the middle of a request.
 GRACE: Final = 2.0
 
-# New objects before the collector looks at them, and how many of its looks before it looks at older ones too. What is
-# held is long-lived and makes no cycles; at Python's 700, 10, 10 walking it again and again took a tenth of the CPU.
-GC_THRESHOLDS: Final = (20_000, 20, 50)
-
 
 class Server:
     """One processor. start() binds and returns; stop() judges all that is open and empties the queues."""
@@ -61,7 +61,9 @@ class Server:
         self.ledger = Ledger()
         self.addresses: dict[str, str] = {}
         self._started_ns = time.monotonic_ns()
-        self._stopping = False
+        self._stopping = asyncio.Event()
+        self._replaying = False
+        self._journal: Journal | None = None
         self._repeats = Repeats(time.monotonic_ns)
         self._grpc: GrpcReceiver | None = None
         self._http: HttpReceiver | None = None
@@ -71,19 +73,27 @@ class Server:
         """Raises ConfigError when an address, certificate or token file cannot be used; nothing is left running."""
         try:
             self._build()
+            await self._serve_pages()
+            await self._replay()
             await self._listen()
         except OSError as error:
             await self._close_listeners()
+            await self._close_pages()
+            if self._journal is not None:
+                await self._journal.close()
             raise ConfigError([Problem("", str(error))], self._config.source) from error
-        _spare_the_collector()
+        spare_the_collector()
         self._ticking = asyncio.create_task(self._tick())
 
     def _build(self) -> None:
         config = self._config
-        self._senders = build.senders(config)
+        self._journal = build.journal(config)
+        self._senders = build.senders(config, self._journal)
         reader = Reader(config.conversation_keys)
         clocks = build.clocks(config.clocks, self._specs)
         self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
+        late_window_ns = int(config.clocks.late_window * 10**9)
+        self._keeping = Keeping(self._journal, self._assembler, late_window_ns) if self._journal else None
         conversations = Conversations(
             max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
         )
@@ -101,9 +111,26 @@ class Server:
             self.ledger,
             clock=time.monotonic_ns,
             wall=time.time_ns,
+            keeping=self._keeping,
             tap=config.mode == "tap",
             verdict_spans=config.verdict_spans,
         )
+
+    async def _replay(self) -> None:
+        """Take up what an earlier process left behind, before anything new comes."""
+        if self._journal is None or self._keeping is None:
+            return
+        began_ns = time.monotonic_ns()
+        self._replaying = True
+        kept = self._journal.take_kept()
+        build.restore(kept.bodies, self._senders, self._journal)
+        await self._intake.replay(self._keeping, kept)
+        self._replaying = False
+        if kept.bodies or kept.pieces:
+            _log.info(
+                "journal: %d requests and %d pieces of open traces taken up in %.1f s",
+                len(kept.bodies), len(kept.pieces), (time.monotonic_ns() - began_ns) / 1e9,
+            )  # fmt: skip
 
     async def _listen(self) -> None:
         receivers = self._config.receivers
@@ -119,6 +146,8 @@ class Server:
             self._http = HttpReceiver(accept, token=build.token(receivers.http.auth), max_message_bytes=limit)
             port = await self._http.start(address.host, address.port, build.server_tls(receivers.http.tls))
             self._note("http", address, port)
+
+    async def _serve_pages(self) -> None:
         admin = self._config.admin
         if admin.endpoint is not None:
             page = admin_app(self.status, self.ready, build.token(admin.auth))
@@ -140,10 +169,11 @@ class Server:
     # ---- run -------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        while not self._stopping:
-            await asyncio.sleep(TICK)
+        while not self._stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), TICK)
             try:
-                self._intake.tick()
+                await self._intake.tick()
             except Exception:  # noqa: BLE001 - one round is isolated from the next
                 # Deadlines are looked at again next time; requests are taken meanwhile.
                 if self._repeats.due("tick") is not None:
@@ -151,8 +181,15 @@ class Server:
 
     def ready(self) -> str | None:
         """None, or why a request would be refused now."""
-        if self._stopping:
+        if self._stopping.is_set():
             return "shutting down"
+        if self._replaying:
+            return "taking up the journal"
+        if self._journal is not None:
+            try:
+                self._journal.check(0)
+            except Busy as error:
+                return str(error)
         for sender in self._senders:
             try:
                 sender.check(0)
@@ -165,21 +202,31 @@ class Server:
 
         deadline: seconds for the queues. A second call does nothing.
         """
-        if self._stopping:
+        if self._stopping.is_set():
             return True
-        self._stopping = True
-        self._ticking.cancel()
+        self._stopping.set()
+        await self._ticking  # a round in between is finished: what it has judged is in no other place
         await self._close_listeners()
-        self._intake.finish()
+        await self._intake.finish()
         left = await asyncio.gather(*(sender.drain(deadline) for sender in self._senders))
         await asyncio.to_thread(self._meter.shutdown)  # its readers push over a blocking client
+        await self._close_pages()
+        if self._journal is not None:
+            await self._journal.close()
+        _log.info("stopped: %s", self._ledger_line())
+        undelivered = sum(item.count for items in left for item in items)
+        if undelivered and self._journal is not None:
+            _log.warning(
+                "%d spans or records were not delivered within %.0f s; the journal keeps them for the next start",
+                undelivered, deadline,
+            )  # fmt: skip
+        elif undelivered:
+            _log.error("%d spans or records were not delivered within %.0f s and are lost", undelivered, deadline)
+        return self._journal is not None or not undelivered
+
+    async def _close_pages(self) -> None:
         for runner in self._runners:
             await runner.cleanup()
-        _log.info("stopped: %s", self._ledger_line())
-        lost = sum(item.count for items in left for item in items)
-        if lost:
-            _log.error("%d spans or records were not delivered within %.0f s and are lost", lost, deadline)
-        return not lost
 
     async def _close_listeners(self) -> None:
         if self._grpc is not None:
@@ -206,16 +253,27 @@ class Server:
                 "standing_verdicts": self._judge.standing,
                 "waiting_for_evaluation": self._judge.waiting,
             },
-            "held": {"spans": counts.held_spans, "bytes": counts.held_bytes, "duplicates": counts.duplicates},
+            "held": {
+                "spans": counts.held_spans + self.ledger.underway,
+                "bytes": counts.held_bytes,
+                "duplicates": counts.duplicates,
+            },
+            "kept": {
+                "late_bytes": counts.late_bytes,
+                "link_bytes": counts.link_bytes,
+                "open_traces": len(self._assembler.open_traces),
+            },
             "ledger": self._ledger_json(),
+            "journal": self._journal_json(),
             "destinations": {sender.name: self._destination_json(sender) for sender in self._senders},
         }
 
     def _ledger_json(self) -> dict[str, Any]:
-        held = {Signal.TRACES: self._assembler.counts.held_spans}
+        held = {Signal.TRACES: self._assembler.counts.held_spans + self.ledger.underway}
         return {
             str(signal): {
                 "received": self.ledger.received[signal],
+                "replayed": self.ledger.replayed[signal],
                 "held": held.get(signal, 0),
                 "handed_over": self.ledger.handed_over[signal],
                 "unwanted": self.ledger.unwanted[signal],
@@ -225,8 +283,19 @@ class Server:
             for signal in Signal
         }
 
+    def _journal_json(self) -> dict[str, Any] | None:
+        if self._journal is None or self._keeping is None:
+            return None
+        return {
+            "path": str(self._journal.path),
+            "bytes": self._journal.size_bytes,
+            "max_bytes": self._journal.max_bytes,
+            "open_traces": self._keeping.traces,
+            "trouble": self._journal.trouble or None,
+        }
+
     def _destination_json(self, sender: Sender) -> dict[str, Any]:
-        accounts = {str(signal): asdict(sender.account(signal)) for signal in Signal if signal in sender.signals}
+        accounts = {signal: asdict(account) for signal, account in self._accounts(sender).items()}
         return {
             "queue_bytes": sender.queue_bytes,
             "failures_in_a_row": sender.failures,
@@ -235,20 +304,16 @@ class Server:
         }
 
     def _ledger_line(self) -> str:
-        parts = [
-            f"{signal} received {entry['received']} held {entry['held']} handed over {entry['handed_over']}"
-            for signal, entry in self._ledger_json().items()
-            if entry["received"] or entry["made"]
-        ]
+        parts = []
+        for signal, entry in self._ledger_json().items():
+            if entry["received"] or entry["replayed"] or entry["made"]:
+                names = ("received", "replayed", "held", "handed_over", "made", "unaccounted")
+                parts.append(f"{signal} {_counts((name, entry[name]) for name in names)}")
         for sender in self._senders:
-            for signal in Signal:
-                account = sender.account(signal)
-                if account.put:
-                    dropped = sum(account.dropped.values())
-                    parts.append(
-                        f"{sender.name} {signal}: sent {account.sent} rejected {account.rejected} dropped {dropped} "
-                        f"queued {account.queued}"
-                    )
+            for name, account in self._accounts(sender).items():
+                if account.put or account.replayed:
+                    flat = {**asdict(account), "dropped": sum(account.dropped.values())}
+                    parts.append(f"{sender.name} {name} {_counts(flat.items())}")
         return "; ".join(parts) or "nothing was received"
 
     def _observed(self) -> Mapping[str, Observe]:
@@ -261,6 +326,8 @@ class Server:
             "luckrate.held.size": lambda: [(counts.held_bytes, {})],
             "luckrate.open_runs": lambda: [(counts.open_runs, {})],
             "luckrate.late.spans": lambda: [(counts.late, {})],
+            "luckrate.journal.size": lambda: [(self._journal.size_bytes, {})] if self._journal else [],
+            "luckrate.ledger": self._ledger_entries,
             "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
             "luckrate.queue.limit": lambda: [
                 (destination.queue_bytes, {"luckrate.destination": name})
@@ -270,6 +337,21 @@ class Server:
                 (entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self._ledger_json().items()
             ],
         }
+
+    def _ledger_entries(self) -> Iterable[tuple[float, Mapping[str, str]]]:
+        """What came in and where it is, so that anybody can add it up: see docs/reliability.md."""
+        for signal, entry in self._ledger_json().items():
+            for name in ("received", "replayed", "handed_over", "unwanted", "made"):
+                yield entry[name], {"luckrate.signal": signal, "luckrate.entry": name, "luckrate.destination": ""}
+        for sender in self._senders:
+            for signal_, account in self._accounts(sender).items():
+                where = {"luckrate.signal": signal_, "luckrate.destination": sender.name}
+                for name in ("put", "replayed", "sent", "rejected"):
+                    yield getattr(account, name), {**where, "luckrate.entry": name}
+                yield sum(account.dropped.values()), {**where, "luckrate.entry": "dropped"}
+
+    def _accounts(self, sender: Sender) -> dict[str, Account]:
+        return {str(signal): sender.account(signal) for signal in Signal if signal in sender.signals}
 
     def _span_outcomes(self) -> Iterable[tuple[float, Mapping[str, str]]]:
         for sender in self._senders:
@@ -281,9 +363,14 @@ class Server:
                 yield count, {**where, "luckrate.outcome": "dropped", "luckrate.reason": reason}
 
 
+def _counts(pairs: Iterable[tuple[str, int]]) -> str:
+    return " ".join(f"{name} {count}" for name, count in pairs if count)
+
+
 def run(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit status: 0, or 1 if something had to be left behind."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    return_large_blocks()
     return asyncio.run(_run(Server(config, load_specs(config.specs)), config))
 
 
@@ -295,14 +382,8 @@ async def _run(server: Server, config: Config) -> int:
     for warning in find_warnings(config):
         _log.warning("%s", warning)
     await server.start()
+    _log.info("journal: %s", config.journal.path if config.journal else "none; a kill loses what is held or queued")
     _log.info("listening: %s", ", ".join(f"{name} {address}" for name, address in server.addresses.items()))
     await stop.wait()
     _log.info("stopping")
     return 0 if await server.stop() else 1
-
-
-def _spare_the_collector() -> None:
-    """Settings of the whole process: what is there once it listens stays to the end, and is never walked again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

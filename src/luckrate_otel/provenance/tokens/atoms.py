@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
 from luckrate_otel.provenance.tokens import dates, numbers
 from luckrate_otel.provenance.tokens.fold import phrase
+from luckrate_otel.record import record
 
 MAX_INSIDE = 200  # identifiers looked at inside one prose leaf; more is a document, whose copied runs are still seen
 
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     NONE = "none"  # booleans, null, empty text, times of day: carry no provenance
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Atom:
     """One traceable piece of a leaf.
 
@@ -79,6 +79,8 @@ def atoms(value: Any, *, inside: bool = True) -> tuple[Atom, ...]:
 
 
 def _of_text(text: str, *, inside: bool) -> tuple[Atom, ...]:
+    if text.isdigit() and (number := numbers.canonical(text)) is not None:  # the commonest ids are nothing else
+        return (_of_number(text, text, number),)
     if text.casefold() in _VOCABULARY or dates.is_time(text):
         return (NOTHING,)
     folded = phrase(text)
@@ -106,8 +108,7 @@ def _whole(text: str, folded: str) -> Atom | None:
         return Atom(Kind.URL, text, url_phrase(text))
     number = numbers.canonical(text)
     if number is not None:
-        kind = Kind.ID if text.isdigit() and (len(text) > 9 or (text[0] == "0" and len(text) > 1)) else Kind.NUMBER
-        return Atom(kind, text, folded, number)
+        return _of_number(text, folded, number)
     if _IBAN.fullmatch(text) or (len(text) <= 30 and _PHONE.fullmatch(text)):
         return Atom(Kind.ID, text, folded)
     if _PATH.fullmatch(text) and text.count(" ") < _WORDS_LIMIT:
@@ -115,6 +116,11 @@ def _whole(text: str, folded: str) -> Atom | None:
     if not re.search(r"\s", text) and (has_digit(folded) or " " in folded):
         return Atom(Kind.PATH if "/" in text or "\\" in text else Kind.ID, text, folded)
     return None
+
+
+def _of_number(text: str, folded: str, number: str) -> Atom:
+    kind = Kind.ID if text.isdigit() and (len(text) > 9 or (text[0] == "0" and len(text) > 1)) else Kind.NUMBER
+    return Atom(kind, text, folded, number)
 
 
 def _inside(text: str) -> tuple[Atom, ...]:

@@ -33,7 +33,7 @@ def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
     if atom.phrase in written or not _judged(leaf, atom):
         return False
     step = leaf.step
-    if run.strict(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
+    if run.stood(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
     if run.offers(atom.phrase):
         return False

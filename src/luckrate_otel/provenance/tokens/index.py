@@ -1,6 +1,12 @@
-"""Which source holds which words: one pass over the texts, asked only for the words that arguments use."""
+"""Which source holds which words: one pass over the texts, asked only for the words that arguments use.
+
+The pass goes only as far as it must: most values stand in the user's words or an early result, and cutting texts into
+words is most of the cost of judging a run.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from luckrate_otel.provenance.tokens import numbers
 from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
@@ -23,23 +29,46 @@ class Index:
         self._numbers: dict[int, frozenset[str]] = {}
         self._found: dict[str, tuple[int, ...]] = {}
         self._compared = 0
-        for number, source in enumerate(sources):
-            hits = wanted.intersection(words(source.text))
-            if (plain := _plain(source.text)) is not None:
-                hits |= wanted.intersection(words(plain))
-            for word in hits:
-                self._where.setdefault(word, []).append(number)
+        self._indexed = 0  # sources whose words are known, oldest first
+
+    def _index_next(self) -> None:
+        text = self.sources[self._indexed].text
+        hits = self._wanted.intersection(words(text))
+        if (plain := _plain(text)) is not None:
+            hits |= self._wanted.intersection(words(plain))
+        for word in hits:
+            self._where.setdefault(word, []).append(self._indexed)
+        self._indexed += 1
 
     def find(self, wanted: str) -> tuple[int, ...]:
         """The sources that hold the phrase as a run of whole words, oldest first; one of its words was wanted."""
         known = self._found.get(wanted)
         if known is None:
+            while self._indexed < len(self.sources):
+                self._index_next()
             known = self._found[wanted] = self._search(wanted)
         return known
 
-    def _search(self, wanted: str) -> tuple[int, ...]:
+    def stood(self, phrases: Iterable[str], step: int, number: str | None = None) -> bool:
+        """Whether one of the phrases is in a source that this step could use. number: which also states this number.
+
+        As find() and find_number() tell, but no more sources are read than it takes.
+        """
+        start = 0
+        while True:
+            for wanted in phrases:
+                for at in self._search(wanted, start):
+                    if self.sources[at].since <= step and (number is None or self._states(at, number)):
+                        return True
+            if self._indexed == len(self.sources):
+                return False
+            start = self._indexed
+            self._index_next()
+
+    def _search(self, wanted: str, start: int = 0) -> tuple[int, ...]:
+        """The sources that hold the phrase, among those indexed so far; none before start."""
         if " " not in wanted:
-            return tuple(self._where.get(wanted, ()))
+            return tuple(number for number in self._where.get(wanted, ()) if number >= start)
         held: list[list[int]] = []
         for part in wanted.split(" "):
             if part in self._wanted:
@@ -50,7 +79,7 @@ class Index:
         if not held:
             return ()
         held.sort(key=len)
-        both = held[0]
+        both = [number for number in held[0] if number >= start]
         for other in held[1:3]:  # three words narrow the choice enough
             among = set(other)
             both = [number for number in both if number in among]
@@ -77,8 +106,12 @@ class Index:
     def find_number(self, number: str) -> tuple[int, ...]:
         """The sources that state this canonical number, in any spelling."""
         candidates = sorted({source for spelling in numbers.spellings(number) for source in self.find(spelling)})
-        self.spend(sum(len(self.sources[source].text) for source in candidates))
-        return tuple(source for source in candidates if numbers.states(self.sources[source].text, number))
+        return tuple(source for source in candidates if self._states(source, number))
+
+    def _states(self, source: int, number: str) -> bool:
+        text = self.sources[source].text
+        self.spend(len(text))
+        return numbers.states(text, number)
 
     def numbers(self, source: int) -> frozenset[str]:
         """All numbers a source states; computed once."""

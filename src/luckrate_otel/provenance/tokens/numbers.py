@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 from luckrate_otel.provenance.tokens.leaves import TooMuch
 
 # A number of its own: not the digits inside an identifier, a version or a longer number. "20kg" and "15th" still count.
-# Possessive and with a short look-ahead: a megabyte of digits costs one pass.
-NUMBER = re.compile(r"(?<![\w.,])\d++(?:[.,]\d++)*+(?!\w{0,8}\d)")
+# Atomic and with a short look-ahead: a megabyte of digits costs one pass. (Possessive quantifiers, the other way to say
+# it, match wrongly before Python 3.11.5, which Debian 12 does not have.)
+NUMBER = re.compile(r"(?<![\w.,])(?>\d+(?:[.,]\d+)*)(?!\w{0,8}\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d{1,2}")
 # A quantity with its unit is that quantity: 30min, 4K, 15th, 20USD.
@@ -56,6 +58,7 @@ def of_value(value: float) -> str | None:
     return canonical(text)
 
 
+@lru_cache(4096)  # asked for several times per value, and values recur from call to call
 def spellings(number: str) -> tuple[str, ...]:
     """How a canonical number may be written, as folded phrases (`1250.5` → `1250 5`, `1250 50`, `1 250 5`, …)."""
     whole, _, part = number.partition(".")

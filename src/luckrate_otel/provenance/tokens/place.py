@@ -142,7 +142,7 @@ def _text(found: Layout, text: str, path: str, record: int, *, key: str, depth: 
 
 # A quote that never closes makes the rest free text; _LONE_QUOTES bounds how often that is tried.
 _TOKEN = re.compile(
-    r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[{}\[\]()]|[,:=]|[^\s{}\[\]()\"',:=]+|[\"']",
+    r"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|'[^'\\]*(?:\\.[^'\\]*)*'|[{}\[\]()]|[,:=]|[^\s{}\[\]()\"',:=]+|[\"']",
     re.DOTALL,
 )
 _LONE_QUOTES = 8

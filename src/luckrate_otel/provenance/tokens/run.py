@@ -14,13 +14,14 @@ from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
 from luckrate_otel.provenance.tokens.place import Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, offered, sources
+from luckrate_otel.record import record
 
 SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
 _GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArgLeaf:
     """One leaf of one call's arguments, cut into atoms."""
 
@@ -30,7 +31,7 @@ class ArgLeaf:
     atoms: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Match:
     """An atom found in a source (its number in Run.sources)."""
 
@@ -59,6 +60,15 @@ class Run:
         if known is None:
             known = self._strict[atom] = self._find(forms.strict(atom), atom)
         return [match for match in known if self.sources[match.source].since <= step]
+
+    def stood(self, atom: Atom, step: int) -> bool:
+        """Whether strict() finds anything; several times cheaper where it does."""
+        known = self._strict.get(atom)
+        if known is not None:
+            return any(self.sources[match.source].since <= step for match in known)
+        if atom.kind is Kind.NUMBER and atom.number is not None:
+            return self.index.stood(numbers.spellings(atom.number), step, atom.number)
+        return self.index.stood([phrase for _, phrase in forms.strict(atom)], step)
 
     def loose(self, atom: Atom, step: int) -> list[Match]:
         """Where something stood before this step that the value may have been made from."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens.leaves import MAX_DEPTH, TooMuch
+from luckrate_otel.record import record
 
 # Reading costs about 25 ms and, for a moment, 10 MB of words per million characters.
 MAX_TEXT = 4_000_000
@@ -23,7 +23,7 @@ class Origin(StrEnum):
     RESULT = "result"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Source:
     """One text. since: index of the first step that could use it. step: of the call a result belongs to."""
 

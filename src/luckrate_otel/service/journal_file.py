@@ -1,0 +1,288 @@
+"""The journal's file: SQLite in write-ahead mode. Blocking; used by one thread at a time.
+
+Python's sqlite3 gives up the interpreter lock in every step of a statement, and takes milliseconds to get it back from
+a busy event loop. So rows go in and out many at a time: one statement for all rows of a kind in a step.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from luckrate_otel.errors import ConfigError, Problem
+from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
+from luckrate_otel.service.signals import Signal
+
+_log = logging.getLogger(__name__)
+
+# "LRJ1" and the number of the layout below: a file with others is not ours to read.
+APPLICATION_ID: Final = 0x4C524A31
+VERSION: Final = 1
+
+# Rows are bodies of kilobytes to megabytes; larger pages keep more of each in one piece.
+PAGE_BYTES: Final = 16 * 1024
+
+# The write-ahead file is moved into the main one at this size. A row that goes before that was written once only.
+WAL_BYTES: Final = 16 * 2**20
+
+# Kept beside the journal and given up when the disk is full. Without it a full disk could not be helped: to note that
+# rows are gone takes room in the write-ahead file, and to empty that takes room in the main one, up to WAL_BYTES.
+RESERVE_BYTES: Final = 24 * 2**20
+
+# A file up to this size is checked whole at start; a larger one would take too long, and is checked as it is read.
+CHECKED_BYTES: Final = 512 * 2**20
+
+# Seconds between two looks at how many pages are in use; what is written in between is added up.
+MEASURED_EVERY: Final = 0.05
+
+# Rows of one INSERT: SQLite takes 32,766 values.
+_ROWS: Final = 500
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS bodies
+    (number INTEGER PRIMARY KEY, destinations TEXT, signal TEXT, count INTEGER, wire BLOB);
+CREATE TABLE IF NOT EXISTS delivered
+    (number INTEGER, destination TEXT, PRIMARY KEY (number, destination)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pieces (trace TEXT, signal TEXT, links BLOB, held BLOB, read BLOB);
+CREATE INDEX IF NOT EXISTS pieces_by_trace ON pieces (trace);
+CREATE TABLE IF NOT EXISTS left (trace TEXT, forwarded BLOB, judged BLOB, span_ids BLOB);
+CREATE INDEX IF NOT EXISTS left_by_trace ON left (trace);
+CREATE TABLE IF NOT EXISTS judged (run TEXT PRIMARY KEY, revision INTEGER, until INTEGER) WITHOUT ROWID;
+"""
+
+
+class Full(Exception):
+    """A step could not be written; nothing of it was. Its text names the cause."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a journal holds at start, each kind oldest first. broken: why the rest could not be read, "" if all was."""
+
+    bodies: list[Body] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    broken: str = ""
+
+
+class JournalFile:
+    """folder: made if missing, for its owner alone. full_sync: each step reaches the disk, not only the system.
+
+    Raises ConfigError if the folder cannot be used or another process has the journal. A file that cannot be read is
+    set aside and what could be read of it is kept.
+    """
+
+    def __init__(self, folder: Path, *, full_sync: bool = False) -> None:
+        self.path = folder / "journal.db"
+        self._reserve = folder / "reserve"
+        self._full_sync = full_sync
+        self.used_bytes = 0
+        self._measured = 0.0
+        self.kept = Kept()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+            self._open()
+            self.restore_reserve()
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError([Problem("journal.path", _cause(error, self.path))]) from error
+
+    # ---- open ------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        try:
+            self._connect()
+            self.kept = self._load()
+        except sqlite3.DatabaseError as error:
+            if _busy(error) or isinstance(error, sqlite3.OperationalError):
+                raise
+            self.kept = Kept(broken=str(error))
+        if self.kept.broken:
+            self._set_aside(self.kept)
+        self._measure()
+
+    def _connect(self) -> None:
+        before = os.umask(0o077)
+        try:
+            self._sql = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
+            # Exclusive: two processes on one journal would deliver everything twice. It also needs no shared memory.
+            for pragma in (
+                "locking_mode = EXCLUSIVE",
+                f"page_size = {PAGE_BYTES}",
+                "journal_mode = WAL",
+                f"synchronous = {'FULL' if self._full_sync else 'NORMAL'}",
+                f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}",
+                f"journal_size_limit = {2 * WAL_BYTES}",
+                "secure_delete = ON",
+                "temp_store = MEMORY",
+            ):
+                self._sql.execute(f"PRAGMA {pragma}")
+            self._check_version()
+            with self._transaction():
+                for statement in filter(str.strip, _TABLES.split(";")):
+                    self._sql.execute(statement)
+        finally:
+            os.umask(before)
+
+    def _check_version(self) -> None:
+        has_tables = self._one("SELECT count(*) FROM sqlite_master")
+        found = (self._one("PRAGMA application_id"), self._one("PRAGMA user_version"))
+        if has_tables and found != (APPLICATION_ID, VERSION):
+            raise sqlite3.DatabaseError(f"it is of another program or version ({found[0]:#x}, {found[1]})")
+        if (
+            has_tables
+            and self.path.stat().st_size <= CHECKED_BYTES
+            and (text := self._one("PRAGMA quick_check(1)")) != "ok"
+        ):
+            raise sqlite3.DatabaseError(text)
+        self._sql.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._sql.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _load(self) -> Kept:
+        kept = Kept()
+        try:
+            gone = set(self._sql.execute("SELECT number, destination FROM delivered"))
+            for number, destinations, signal, count, wire in self._sql.execute("SELECT * FROM bodies ORDER BY number"):
+                waiting = tuple(name for name in json.loads(destinations) if (number, name) not in gone)
+                kept.bodies.append(Body(number, Signal(signal), count, wire, waiting))
+            for trace_id, signal, links, held, read in self._sql.execute("SELECT * FROM pieces ORDER BY rowid"):
+                kept.pieces.append(Piece(trace_id, Signal(signal), held, read, links))
+            kept.left.extend(Left(*row) for row in self._sql.execute("SELECT * FROM left ORDER BY rowid"))
+            kept.judged.extend(Judged(*row) for row in self._sql.execute("SELECT * FROM judged"))
+        except (sqlite3.Error, ValueError) as error:
+            kept.broken = str(error)
+        return kept
+
+    def _set_aside(self, kept: Kept) -> None:
+        """Begin a new file with what could be read; the old one stays beside it for whoever wants to look."""
+        with suppress(sqlite3.Error, AttributeError):
+            self._sql.close()
+        aside = self.path.with_name(f"broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.db")
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
+        self._connect()
+        self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged)])
+        _log.error(
+            "journal %s cannot be read (%s); set aside as %s. Kept of it: %d requests and %d pieces of open traces",
+            self.path, kept.broken, aside.name, len(kept.bodies), len(kept.pieces),
+        )  # fmt: skip
+
+    # ---- write -----------------------------------------------------------------------------------
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Apply steps in order, all or none. Raises Full."""
+        try:
+            with self._transaction():
+                for change in changes:
+                    self._apply(change)
+            self.used_bytes += sum(change.size for change in changes)
+            if time.monotonic() - self._measured > MEASURED_EVERY:
+                self._measure()
+        except sqlite3.Error as error:
+            self._make_room()
+            raise Full(str(error)) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._sql.execute("BEGIN")
+        try:
+            yield
+            self._sql.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._sql.execute("ROLLBACK")
+            raise
+
+    def _apply(self, change: Change) -> None:
+        self._insert(
+            "bodies", [(b.number, json.dumps(b.destinations), str(b.signal), b.count, b.wire) for b in change.bodies]
+        )
+        self._insert("pieces", [(p.trace_id, str(p.signal), p.links, p.held, p.read) for p in change.pieces])
+        self._insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
+        self._insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
+        self._deliver(change.delivered)
+        self._delete("pieces", "trace", change.settled)
+        self._delete("left", "trace", change.settled)
+        self._delete("judged", "run", change.final)
+
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
+            marks = ",".join([f"({','.join('?' * len(some[0]))})"] * len(some))
+            self._sql.execute(
+                f"INSERT OR REPLACE INTO {table} VALUES {marks}",  # noqa: S608 - names from this file, values as parameters
+                [value for row in some for value in row],
+            )
+
+    def _deliver(self, delivered: Sequence[tuple[int, str]]) -> None:
+        """A body goes when its last destination has it; until then it is noted who has."""
+        whole = [number for number, destination in delivered if not destination]
+        self._insert("delivered", [pair for pair in delivered if pair[1]])
+        self._delete("bodies", "number", whole)
+        self._delete("delivered", "number", whole)
+
+    def _delete(self, table: str, key: str, values: Sequence[Any]) -> None:
+        if values:
+            query = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - as above
+            self._sql.execute(query, [json.dumps(values)])
+
+    def _measure(self) -> None:
+        self._measured = time.monotonic()
+        self.used_bytes = (self._one("PRAGMA page_count") - self._one("PRAGMA freelist_count")) * PAGE_BYTES
+
+    def _one(self, query: str) -> Any:
+        return self._sql.execute(query).fetchone()[0]
+
+    # ---- room ------------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        self._reserve.unlink(missing_ok=True)
+        with suppress(sqlite3.Error):
+            self.tidy()
+
+    @property
+    def has_reserve(self) -> bool:
+        return self._reserve.exists()
+
+    def restore_reserve(self) -> bool:
+        """Take the reserve again; False if there is no room for it."""
+        if self.has_reserve:
+            return True
+        handle = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
+        try:
+            os.write(handle, bytes(RESERVE_BYTES))  # not fallocate, which some systems lack and some only promise
+        except OSError:
+            self._reserve.unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def tidy(self) -> None:
+        """Empty the write-ahead file: rows that are gone still stand in it."""
+        self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        with suppress(sqlite3.Error):
+            self.tidy()
+        self._sql.close()
+
+
+def _busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _cause(error: Exception, path: Path) -> str:
+    if isinstance(error, sqlite3.Error) and _busy(error):
+        return f"{path} is in use by another process; give each its own, or stop the other"
+    return f"{path} cannot be used ({error}); name a folder that can be written, or write journal: none"

@@ -1,0 +1,128 @@
+"""What the journal keeps, as plain rows, and one step of changes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from luckrate_otel.service.signals import Signal
+
+# Charged for each row beside its bytes: the record's head, its place in the tree, an index entry.
+ROW_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """An encoded request that waits for destinations. number: order of arrival, the item's number in their queues."""
+
+    number: int
+    signal: Signal
+    count: int
+    wire: bytes
+    destinations: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.wire) + ROW_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one request brought of one trace that still waits for its verdict.
+
+    held: a traces request of the spans that are held. read: a request of the piece's signal, with the spans or log
+    records that left at once but matter to the verdict. links: 16 bytes each, span id and parent id of unread spans.
+    """
+
+    trace_id: str
+    signal: Signal
+    held: bytes
+    read: bytes
+    links: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.held) + len(self.read) + len(self.links) + ROW_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What left a trace of which something else still waits.
+
+    forwarded: digests of held spans that were forwarded, while their facts are needed for the verdict. judged: of those
+    whose verdict is spoken. span_ids: 8 bytes each, all spans of the judged run, for those that left at once.
+    """
+
+    trace_id: str
+    forwarded: bytes = b""
+    judged: bytes = b""
+    span_ids: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run that has its verdict. until_ns: wall clock; so long something late may come that must not count again."""
+
+    run_id: str
+    revision: int
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One atomic step: rows that come, then rows that go.
+
+    delivered: (number, destination) pairs, destination "" with the last of them. settled: traces of which nothing
+    waits. final: run ids that nothing late can change any more.
+    """
+
+    bodies: Sequence[Body] = ()
+    pieces: Sequence[Piece] = ()
+    left: Sequence[Left] = ()
+    judged: Sequence[Judged] = ()
+    delivered: Sequence[tuple[int, str]] = ()
+    settled: Sequence[str] = ()
+    final: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.bodies or self.pieces or self.left or self.judged or self.delivered or self.settled or self.final
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes of the rows that come."""
+        return sum(row.size for row in self.bodies) + sum(row.size for row in self.pieces)
+
+
+def merge(changes: Iterable[Change]) -> list[Change]:
+    """The same steps in fewer: each costs some statements however many rows it has.
+
+    Rows come before rows go within a step, so what comes after its trace or run went starts a new one.
+    """
+    merged: list[Change] = []
+    run: list[Change] = []
+    gone: set[str] = set()
+    for change in changes:
+        comes = {row.trace_id for row in change.pieces} | {row.trace_id for row in change.left}
+        comes |= {row.run_id for row in change.judged}
+        if not gone.isdisjoint(comes):
+            merged.append(_joined(run))
+            run, gone = [], set()
+        run.append(change)
+        gone.update(change.settled, change.final)
+    return [*merged, _joined(run)] if run else merged
+
+
+def _joined(changes: Sequence[Change]) -> Change:
+    if len(changes) == 1:
+        return changes[0]
+    return Change(
+        [row for change in changes for row in change.bodies],
+        [row for change in changes for row in change.pieces],
+        [row for change in changes for row in change.left],
+        [row for change in changes for row in change.judged],
+        [pair for change in changes for pair in change.delivered],
+        [trace_id for change in changes for trace_id in change.settled],
+        [run_id for change in changes for run_id in change.final],
+    )

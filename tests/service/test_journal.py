@@ -1,0 +1,272 @@
+"""The journal: what it keeps over a restart, what it refuses, what it does about a file it cannot read."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from luckrate_otel.errors import Busy, ConfigError, TooLarge
+from luckrate_otel.service import journal_file
+from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal_file import Full, JournalFile, Kept
+from luckrate_otel.service.journal_rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
+from luckrate_otel.service.signals import Signal
+from tests.next_hop import within
+
+TRACES = Signal.TRACES
+A, B = "a" * 32, "b" * 32
+BODIES = [Body(3, TRACES, 2, b"three", ("one", "two")), Body(4, Signal.METRICS, 1, b"four" * 5000, ("one",))]
+PIECES = [Piece(A, TRACES, b"held", b"read", b"l" * 16), Piece(B, Signal.LOGS, b"", b"log", b"")]
+LEFT = [Left(A, b"f" * 16, b"j" * 16, b"s" * 8)]
+JUDGED = [Judged(f"{A}:root", 2, 123)]
+
+
+@pytest.fixture(autouse=True)
+def _small_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_file, "RESERVE_BYTES", 4096)
+
+
+def written(folder: Path, *changes: Change) -> Kept:
+    """What a new process finds after these steps."""
+    file = JournalFile(folder)
+    file.write(changes)
+    file.close()
+    file = JournalFile(folder)
+    file.close()
+    return file.kept
+
+
+def test_all_kinds_of_rows_are_found_again_in_order(tmp_path: Path) -> None:
+    change = Change(BODIES, PIECES, LEFT, JUDGED)
+    assert written(tmp_path, change) == Kept(BODIES, PIECES, LEFT, JUDGED)
+
+
+def test_rows_go_and_what_one_of_two_destinations_has_is_noted(tmp_path: Path) -> None:
+    kept = written(
+        tmp_path,
+        Change(BODIES, PIECES, LEFT, JUDGED),
+        Change(delivered=[(3, "one"), (4, "")], settled=[A], final=[f"{A}:root"]),
+    )
+    assert kept == Kept([Body(3, TRACES, 2, b"three", ("two",))], PIECES[1:])
+    assert written(tmp_path, Change(delivered=[(3, "")])) == Kept([], PIECES[1:])
+
+
+def test_many_rows_take_several_statements(tmp_path: Path) -> None:
+    bodies = [Body(number, TRACES, 1, b"x", ("one",)) for number in range(1001)]
+    assert written(tmp_path, Change(bodies)) == Kept(bodies)
+    assert written(tmp_path, Change(delivered=[(n, "") for n in range(1000)])) == Kept(bodies[1000:])
+
+
+def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "journal"
+    file = JournalFile(folder)
+    file.write([Change(BODIES)])
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {"journal.db": 0o600, "journal.db-wal": 0o600, "reserve": 0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    file.close()
+
+
+def test_what_was_delivered_can_no_longer_be_found_in_the_files(tmp_path: Path) -> None:
+    file = JournalFile(tmp_path)
+    file.write([Change([Body(0, TRACES, 1, b"a secret prompt " * 5000, ("one",))])])
+    file.write([Change(delivered=[(0, "")])])
+    file.tidy()
+    assert all(b"secret prompt" not in path.read_bytes() for path in tmp_path.iterdir())
+    file.close()
+
+
+def test_two_processes_cannot_share_one(tmp_path: Path) -> None:
+    file = JournalFile(tmp_path)
+    with pytest.raises(ConfigError, match=r"journal\.path: .* is in use by another process"):
+        JournalFile(tmp_path)
+    file.close()
+
+
+def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="or write journal: none"):
+        JournalFile(tmp_path / "file" / "journal")
+
+
+# ---- broken files ------------------------------------------------------------------------------
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"not a database at all" * 100)
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (a)")
+    other.close()
+
+
+def of_a_later_version(path: Path) -> None:
+    with sqlite3.connect(path) as later:
+        later.execute("PRAGMA user_version = 2")
+    later.close()
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: 3 * journal_file.PAGE_BYTES + 100])
+
+
+def torn(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-2 * journal_file.PAGE_BYTES :] = b"\xff" * (2 * journal_file.PAGE_BYTES)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [garbage, foreign, of_a_later_version, cut_short, torn])
+def test_a_file_that_cannot_be_read_is_set_aside_with_one_line(
+    damage: object, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert callable(damage)
+    written(tmp_path, Change([*BODIES, *(Body(n, TRACES, 1, b"y" * 20_000, ("one",)) for n in range(10, 20))]))
+    damage(tmp_path / "journal.db")
+    with caplog.at_level(logging.ERROR):
+        file = JournalFile(tmp_path)
+    assert [r.message.split(" (")[0] for r in caplog.records] == [f"journal {tmp_path}/journal.db cannot be read"]
+    assert len(list(tmp_path.glob("broken-*.db"))) == 1
+    file.write([Change([Body(99, TRACES, 1, b"new", ("one",))])])
+    file.close()
+    assert JournalFile(tmp_path).kept.bodies[-1].number == 99
+
+
+def test_what_can_be_read_of_a_torn_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = [Body(n, TRACES, 1, b"y" * 40_000, ("one",)) for n in range(20)]
+    written(tmp_path, Change(bodies))
+    monkeypatch.setattr(journal_file, "CHECKED_BYTES", 0)  # so large that it is not checked before it is read
+    torn(tmp_path / "journal.db")
+    kept = JournalFile(tmp_path).kept
+    assert kept.broken != ""
+    assert kept.bodies == bodies[: len(kept.bodies)]
+    assert 0 < len(kept.bodies) < 20
+
+
+# ---- merging -----------------------------------------------------------------------------------
+
+
+def test_steps_are_merged_unless_something_comes_after_it_went() -> None:
+    comes, goes = Change(pieces=PIECES[:1]), Change(settled=[A])
+    assert merge([comes, goes]) == [
+        Change(bodies=[], pieces=PIECES[:1], left=[], judged=[], delivered=[], settled=[A], final=[])
+    ]
+    assert merge([goes, comes]) == [goes, comes]
+    assert merge([Change(final=[f"{A}:root"]), Change(judged=JUDGED)]) == [
+        Change(final=[f"{A}:root"]),
+        Change(judged=JUDGED),
+    ]
+    assert merge([]) == []
+
+
+# ---- group commit ------------------------------------------------------------------------------
+
+
+class Stubborn(JournalFile):
+    """Refuses to write while it is told to."""
+
+    refuse = False
+    steps: list[Sequence[Change]]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        if self.refuse:
+            self._make_room()
+            raise Full("disk is full")
+        self.__dict__.setdefault("steps", []).append(changes)
+        super().write(changes)
+
+
+def test_changes_are_committed_in_order_and_told_then(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**8)
+        told: list[int] = []
+        for number in range(10):
+            change = Change([Body(journal.next_number(), TRACES, 1, b"x", ("one",))])
+            journal.write(change).add_done_callback(lambda _, n=number: told.append(n))  # type: ignore[misc]
+        await journal.flush()
+        assert told == list(range(10))
+        journal.delivered("one", [0, 1, 2])
+        await journal.close()
+        file = JournalFile(tmp_path)
+        assert [body.number for body in file.kept.bodies] == list(range(3, 10))
+        journal = Journal(file, 10**8)
+        assert journal.next_number() == 10
+        await journal.close()
+
+    within(20, scenario)
+
+
+def test_a_body_for_two_destinations_goes_with_the_second(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**8)
+        await journal.write(
+            Change([Body(0, TRACES, 1, b"x", ("one", "two")), Body(1, TRACES, 1, b"y", ("one", "two"))])
+        )
+        journal.delivered("one", [0, 1])
+        journal.delivered("two", [1])
+        await journal.close()
+        file = JournalFile(tmp_path)
+        assert file.kept.bodies == [Body(0, TRACES, 1, b"x", ("two",))]
+        journal = Journal(file, 10**8)
+        journal.delivered("two", [0])
+        await journal.close()
+        assert JournalFile(tmp_path).kept == Kept()
+
+    within(20, scenario)
+
+
+def test_beyond_its_size_requests_are_asked_to_wait_and_giants_to_go(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        file = JournalFile(tmp_path)
+        journal = Journal(file, file.used_bytes + 1000 + ROW_BYTES)
+        journal.check(1000)
+        with pytest.raises(TooLarge):
+            journal.check(journal.max_bytes + 1)
+        done = journal.write(Change([Body(0, TRACES, 1, bytes(1000), ("one",))]))
+        with pytest.raises(Busy, match="the journal is full"):  # counted while it is on its way
+            journal.check(1000)
+        await done
+        with pytest.raises(Busy, match="the journal is full"):
+            journal.check(1000)
+        await journal.close()
+
+    within(20, scenario)
+
+
+def test_a_full_disk_refuses_requests_and_keeps_trying_what_is_owed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+
+    async def scenario() -> None:
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+        file.refuse = True
+        asked = journal.write(Change([Body(0, TRACES, 1, b"asked", ("one",))]))
+        owed = journal.write(Change([Body(1, TRACES, 1, b"owed", ("one",))]), owed=True)
+        with pytest.raises(Busy, match="the journal cannot be written: disk is full"):
+            await asked
+        await owed
+        with pytest.raises(Busy, match="disk is full"):
+            journal.check(0)
+        assert not (tmp_path / "reserve").exists()
+        file.refuse = False
+        while journal.trouble:
+            await journal.flush()
+        journal.check(0)
+        assert (tmp_path / "reserve").exists()
+        await journal.close()
+        assert JournalFile(tmp_path).kept.bodies == [Body(1, TRACES, 1, b"owed", ("one",))]
+
+    within(20, scenario)
+    assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == [
+        "journal: cannot be written, requests are refused: disk is full (0 more unlogged)"
+    ]
