@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -89,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. What the user can mend is told on stderr without a traceback."""
     try:
         arguments = parse(argv)
+        _set_output(getattr(arguments, "format", "text"))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as done:  # argparse: --help, --version, bad usage
@@ -329,6 +331,15 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
 MAX_PROBLEMS = 20
 
 # ---- output ------------------------------------------------------------------------------------
+
+
+def _set_output(form: str) -> None:
+    """Reports that programs read are UTF-8 everywhere; to a terminal that cannot show `→`, text gives an escape."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        if form == "text":
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _complain(text: str) -> None:

@@ -42,6 +42,7 @@ PURE = (
     "quality",
     "spec",
     "specschema",
+    "surrogates",
     "telemetry",
     "vocabulary",
     "waiting",
