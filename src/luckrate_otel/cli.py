@@ -225,9 +225,10 @@ def _exec(arguments: argparse.Namespace) -> int:
     done = execute(command, os.environ, _progress("run"))
     for reason in done.reasons:
         _complain(reason)
+    if done.unreadable:
+        _complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
-        what = f"{done.spans} spans and {done.logs} log records came, none of an agent's run"
-        raise InputError(f"no agent run seen: {what if done.spans or done.logs else 'the command sent no telemetry'}")
+        raise InputError("\n".join(f"no agent run seen: {line}" for line in done.seen.splitlines()))
     status = _report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
     return INTERRUPTED if done.interrupted else status
 
