@@ -6,13 +6,13 @@ No argument or result value is ever among them: an argument is named by its path
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from hashlib import sha256
 from typing import Final
 
 from luckrate_otel.facts import ClosedRun, Facts, Role
 from luckrate_otel.model import PathState, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
-from luckrate_otel.record import record
+from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import SpanEvent, Value, nothing
 from luckrate_otel.vocabulary import (
     AGENT_NAME,
@@ -111,7 +111,7 @@ def annotate_early(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> 
 
 def _unnumbered(event: SpanEvent) -> SpanEvent:
     kept = {key: value for key, value in event.attributes.items() if key != "luckrate.step.index"}
-    return replace(event, attributes=kept)
+    return SpanEvent(event.name, event.time_ns, kept)
 
 
 def _span_notes(places: _Places, trajectory: Trajectory, verdict: Verdict) -> dict[str, SpanNote]:
@@ -264,7 +264,7 @@ def _explanation(verdict: Verdict) -> str:
     words = dict.fromkeys(
         f"{v.rule}({v.tool})" if v.tool else v.rule for v in sorted(verdict.violations, key=lambda v: _RANK[v.severity])
     )
-    text = ", ".join(words).encode()[:MAX_EXPLANATION_BYTES]
+    text = ", ".join(words).encode(errors="replace")[:MAX_EXPLANATION_BYTES]
     return text.decode(errors="ignore")
 
 

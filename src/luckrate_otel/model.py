@@ -195,7 +195,7 @@ class Violation:
     def fingerprint(self) -> str:
         """Stable id of "this rule, this clause, this tool, this argument", for baselines; 16 hex digits."""
         key = "\x1f".join((self.rule, self.clause, self.tool or "", self.argument or ""))
-        return sha256(key.encode()).hexdigest()[:16]
+        return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
