@@ -31,7 +31,7 @@ _INLINE = frozenset(
     {"a", "b", "i", "u", "em", "strong", "span", "small", "code", "label", "font", "sup", "sub", "mark", "abbr"}
 )
 # The look-behind tries each name once, from its start: a megabyte of name characters costs one pass.
-_ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]{1,40}+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTE = re.compile(r"(?<![\w:-])((?>[\w:-]{1,40}))(?>\s*)=(?>\s*)(?:\"([^\"]*)\"|'([^']*)')")
 
 
 @dataclass(slots=True)
