@@ -6,11 +6,12 @@ No argument or result value is ever among them: an argument is named by its path
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from luckrate_otel.facts import ClosedRun, Facts, Role
 from luckrate_otel.model import PathState, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import SpanEvent, Value, nothing
 from luckrate_otel.vocabulary import (
     AGENT_NAME,
@@ -28,7 +29,7 @@ MAX_EXPLANATION_BYTES = 512
 _RANK = {Severity.HARD: 0, Severity.SOFT: 1, Severity.WARN: 2}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SpanNote:
     """What to append to one held span."""
 
@@ -37,7 +38,7 @@ class SpanNote:
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Evaluated:
     """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
 
@@ -54,7 +55,7 @@ class Evaluated:
     violations: tuple[SpanEvent, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Point:
     """One measurement of a metric of the vocabulary."""
 
@@ -63,7 +64,7 @@ class Point:
     attributes: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Annotations:
     """Everything one verdict writes. event is None when the run has no trace to attach it to."""
 

@@ -150,7 +150,7 @@ class Facts:
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClosedRun:
     """The facts of one run, and why it closed.
 

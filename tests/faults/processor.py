@@ -166,7 +166,7 @@ async def processor(folder: Path, next_hop: str, **options: str) -> AsyncIterato
 
 
 def free_ports(count: int) -> list[int]:
-    """It must come back at the same place after a kill, so it is told its ports; all are held till the last is known."""
+    """It comes back at the same place after a kill, so it is told its ports; all are held until the last is known."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports: list[int] = [taken.getsockname()[1] for taken in sockets]
     for taken in sockets:

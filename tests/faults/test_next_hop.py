@@ -43,15 +43,15 @@ async def load_for(sender: Sender, seconds: float) -> None:
 
 def test_a_next_hop_that_dies_and_comes_back(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with grpc_next_hop() as first, processor(tmp_path, first.endpoint) as subject:
+        async with grpc_next_hop() as hop, processor(tmp_path, hop.endpoint) as subject:
             sender = Sender(subject.grpc, random.Random(SEED))
             await load_for(sender, 0.5)
-            first.script = lambda _signal, _body: Say(code=C.UNAVAILABLE)  # dying: the last requests are cut off
+            hop.script = lambda _signal, _body: Say(code=C.UNAVAILABLE)
             sender.stopping.clear()
             await load_for(sender, 0.5)
-            first.script = lambda _signal, _body: Say()
-            await delivered_in_the_end(subject, sender, [first], "next hop down for a while")
-            assert {made.trace_id for made in sender.whole} <= set(annotated(first))
+            hop.script = lambda _signal, _body: Say()
+            await delivered_in_the_end(subject, sender, [hop], "next hop down for a while")
+            assert {made.trace_id for made in sender.whole} <= set(annotated(hop))
 
     within(60, scenario)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal as signals
 import sys
@@ -28,6 +27,7 @@ from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
+from luckrate_otel.service.memory import return_large_blocks, spare_the_collector
 from luckrate_otel.service.meter import Meter, Observe
 from luckrate_otel.service.queue import Account
 from luckrate_otel.service.reading import Reader
@@ -50,10 +50,6 @@ DRAIN: Final = 15.0
 
 # What is left when a sender hangs up in the middle of a request.
 GRACE: Final = 2.0
-
-# New objects before the collector looks at them, and how many of its looks before it looks at older ones too. What is
-# held is long-lived and makes no cycles; at Python's 700, 10, 10 walking it again and again took a tenth of the CPU.
-GC_THRESHOLDS: Final = (20_000, 20, 50)
 
 
 class Server:
@@ -86,7 +82,7 @@ class Server:
             if self._journal is not None:
                 await self._journal.close()
             raise ConfigError([Problem("", str(error))], self._config.source) from error
-        _spare_the_collector()
+        spare_the_collector()
         self._ticking = asyncio.create_task(self._tick())
 
     def _build(self) -> None:
@@ -374,6 +370,7 @@ def _counts(pairs: Iterable[tuple[str, int]]) -> str:
 def run(config: Config) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit status: 0, or 1 if something had to be left behind."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    return_large_blocks()
     return asyncio.run(_run(Server(config, load_specs(config.specs)), config))
 
 
@@ -390,10 +387,3 @@ async def _run(server: Server, config: Config) -> int:
     await stop.wait()
     _log.info("stopping")
     return 0 if await server.stop() else 1
-
-
-def _spare_the_collector() -> None:
-    """Settings of the whole process: what is there once it listens stays to the end, and is never walked again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

@@ -1,0 +1,94 @@
+"""Fuzz every target.
+
+    python -m tests.fuzz [--executions 1000000] [TARGET…]
+
+With atheris (coverage-guided) if it is installed, else with a plain mutator. A finding is written to tests/fuzz/corpus
+and ends the run; what is in there is tried again by every `make test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.fuzz.mutate import mutate
+from tests.fuzz.targets import TARGETS, run, seeds
+
+CORPUS = Path(__file__).parent / "corpus"
+# A seed is cut to so many bytes: most of a capture repeats itself, and executions count more than their size.
+SEED_BYTES = 6_000
+
+
+def plain(name: str, executions: int) -> None:
+    chance = random.Random(0)
+    corpus = [seed for seed in seeds(name) if len(seed) <= SEED_BYTES] or [seed[:SEED_BYTES] for seed in seeds(name)]
+    for _ in range(executions):
+        data = mutate(chance.choice(corpus), corpus, chance)
+        try:
+            run(TARGETS[name], data)
+        except Exception:
+            keep(name, data)
+            raise
+
+
+def guided(name: str, executions: int) -> None:
+    """In a process of its own: libFuzzer ends the one it runs in."""
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds(name):
+            (Path(folder) / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed[:SEED_BYTES])
+        command = [sys.executable, "-m", "tests.fuzz", "--guided", name, "--", folder]
+        done = subprocess.run(
+            [*command, f"-runs={executions}", f"-max_len={SEED_BYTES}", "-timeout=20", "-rss_limit_mb=2048",
+             f"-artifact_prefix={CORPUS}/{name}-", "-print_final_stats=1"],
+            env={**os.environ, "PYTHONPATH": "src:."}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            sys.exit(done.stdout[-3000:] + done.stderr[-6000:])
+
+
+def child(name: str, arguments: list[str]) -> None:
+    import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - not everywhere
+
+    with atheris.instrument_imports(include=["luckrate_otel"]):
+        pass
+    for module in [m for n, m in sys.modules.items() if n.startswith("luckrate_otel")]:
+        for value in list(vars(module).values()):
+            if callable(value) and getattr(value, "__module__", "") == module.__name__ and hasattr(value, "__code__"):
+                atheris.instrument_func(value)
+    atheris.Setup([sys.argv[0], *arguments], lambda data: run(TARGETS[name], data))
+    atheris.Fuzz()
+
+
+def keep(name: str, data: bytes) -> None:
+    (CORPUS / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("targets", nargs="*", default=list(TARGETS), metavar="TARGET")
+    parser.add_argument("--executions", type=int, default=1_000_000, help="over all targets")
+    parser.add_argument("--guided", metavar="TARGET", help=argparse.SUPPRESS)
+    options, rest = parser.parse_known_args()
+    if options.guided:
+        child(options.guided, [word for word in [*options.targets, *rest] if word != "--"])
+        return
+    engine = guided if find_spec("atheris") else plain
+    each = options.executions // len(options.targets)
+    for name in options.targets:
+        began = time.monotonic()
+        engine(name, each)
+        took = time.monotonic() - began
+        sys.stdout.write(f"{name}: {each} executions, {engine.__name__}, {took:.0f} s, no finding\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
