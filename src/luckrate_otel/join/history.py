@@ -47,7 +47,7 @@ def under_own_ids(inputs: tuple[Message, ...], asked: Iterable[Call]) -> tuple[M
     return tuple(replace(m, parts=tuple(_renamed(p, own, renamed) for p in m.parts)) for m in inputs)
 
 
-def _renamed(part: Part, own: Mapping[int, Call], renamed: Mapping[str, str | None]) -> Part:
+def _renamed(part: Part, own: Mapping[int, Call], renamed: Mapping[str | None, str | None]) -> Part:
     if isinstance(part, Call) and id(part) in own:
         return replace(part, call_id=own[id(part)].call_id)
     if isinstance(part, Response) and part.call_id is not None and part.call_id in renamed:
