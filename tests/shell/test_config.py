@@ -67,6 +67,7 @@ KEYS: list[tuple[str, str, Any]] = [
     ("metrics.prometheus", "none", None),
     ("metrics.otlp", "backend", "backend"),
     ("metrics.interval", "5s", 5.0),
+    ("log.format", "json", "json"),
     ("admin.endpoint", "localhost:3", Address("localhost", 3)),
     *[
         (f"{server}.{name}", value, held)
