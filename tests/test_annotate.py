@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckrate_otel.annotate import Annotations, annotate
+from luckrate_otel.annotate import Annotations, annotate, annotate_early
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts, Gap, Role
 from luckrate_otel.model import (
     Evidence,
@@ -211,3 +211,34 @@ def test_events_per_span_are_bounded_and_nothing_of_the_contents_is_written(step
     found = written(*(violation(step=step) for step in steps))
     assert all(len(note.events) <= 128 for note in found.spans)
     assert "secret" not in repr(found)
+
+
+# ---- spans that left before the verdict --------------------------------------------------------
+
+
+def test_a_part_of_a_run_gets_its_violations_and_no_verdict() -> None:
+    """There is no verdict yet, and a step's number may be another once the earlier ones are known."""
+    early = replace(violation(), message="forbidden[0]: refund (step 0) must not be called")
+    part = replace(RUN, facts=FACTS[1:3], root=None)
+    [note] = annotate_early(part, TRAJECTORY, verdict(early))
+    assert note.span_id == TOOL
+    assert note.attributes == {"luckrate.rules": ("forbidden",), "luckrate.max_severity": "hard"}
+    [event] = note.events
+    assert event.attributes["luckrate.message"] == "forbidden[0]: refund must not be called"
+    assert "luckrate.step.index" not in event.attributes
+
+
+@pytest.mark.parametrize(
+    ("left", "rule", "place"),
+    [
+        ({TOOL}, "before", SUB),  # the agent's, as on the tool's span it would be lost
+        ({TOOL, SUB}, "before", ROOT),
+        ({TOOL}, "forbidden", None),  # was written on the tool's span when it left
+        ({TOOL}, "unknown_tool", None),
+        ({SUB}, "before", TOOL),
+    ],
+)
+def test_a_violation_on_a_span_that_has_left_is_not_lost(left: set[str], rule: str, place: str | None) -> None:
+    run = replace(RUN, left=frozenset(left))
+    notes = annotate(run, TRAJECTORY, verdict(violation(rule))).spans
+    assert [note.span_id for note in notes if note.events] == ([place] if place else [])

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.provenance import measures
+from benchmarks.provenance.carried import carried
 from benchmarks.provenance.corpus import Recorded, load
 from benchmarks.provenance.cost import timings
 from benchmarks.provenance.engines import Judge, Substrings, Tokens
@@ -51,6 +52,13 @@ def rows(judge: Judge, runs: list[Recorded]) -> Iterator[tuple[str, str]]:
     )
     yield "injected calls, hard, wrapper words removed: precision", str(precision)
     yield "injected calls, hard, wrapper words removed: recall", str(recall)
+    wrapped = [carried(run) for run in runs]
+    found_wrapped = [(run, judge.judge(run.trajectory, run.policy)) for run in wrapped]
+    precision, recall = measures.injected(found_wrapped, soft=False, seen=False)
+    yield "injected calls, hard, in the envelope of a tool protocol: precision", str(precision)
+    yield "injected calls, hard, in the envelope of a tool protocol: recall", str(recall)
+    calm = measures.calm_alarms(found_wrapped, soft=False)
+    yield "attack-free runs with a hard taint finding, in that envelope", str(calm)
     yield "attack-free runs with a hard taint finding", str(measures.calm_alarms(found, soft=False))
     yield "attack-free runs with any taint finding", str(measures.calm_alarms(found, soft=True))
     for name in ("agentdyn", "tau"):

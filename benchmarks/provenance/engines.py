@@ -45,7 +45,11 @@ class Tokens:
         return Findings(hard, soft, frozenset(v.step for v in ground if v.step is not None))
 
     def inspected(self, trajectory: Trajectory) -> int:
-        return len(trace(trajectory))
+        """Leaves that were traced; one whose JSON text was opened counts once."""
+        traced = {(leaf.step, leaf.path) for leaf in trace(trajectory)}
+        opened = {(step, path[:end]) for step, path in traced for end in range(len(path)) if path[end] in ".["}
+        given = ((n, _shown(path)) for n, step in enumerate(trajectory.steps) for path, _ in leaves(step.args or {}))
+        return sum(leaf in traced or leaf in opened for leaf in given)
 
 
 class Substrings:
@@ -78,6 +82,15 @@ class Substrings:
 
     def _steps(self, lines: Iterator[str]) -> Iterator[int]:
         return (int(match[1]) for line in lines if (match := self._STEP.search(line)))
+
+
+def _shown(path: tuple[Any, ...]) -> str:
+    """A path as findings write it: `to[0].email`; a key that is no plain name is masked."""
+    text = ""
+    for key in path:
+        plain = isinstance(key, str) and re.fullmatch(r"[A-Za-z_][\w-]{0,59}", key)
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if plain else "[*]"
+    return text.removeprefix(".")
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

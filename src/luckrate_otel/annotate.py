@@ -6,11 +6,13 @@ No argument or result value is ever among them: an argument is named by its path
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
+from typing import Final
 
 from luckrate_otel.facts import ClosedRun, Facts, Role
 from luckrate_otel.model import PathState, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import SpanEvent, Value, nothing
 from luckrate_otel.vocabulary import (
     AGENT_NAME,
@@ -21,6 +23,10 @@ from luckrate_otel.vocabulary import (
     VIOLATION_EVENT,
 )
 
+# Rules that need nothing but the call itself, so that they hold whatever the rest of the run brings: their findings go
+# with a span that leaves before its run is judged.
+AT_ONCE: Final = frozenset({"forbidden", "unknown_tool"})
+
 # The OpenTelemetry default limit of events per span; a processor is not bound by it, backends are built for it.
 MAX_EVENTS_PER_SPAN = 128
 MAX_EXPLANATION_BYTES = 512
@@ -28,7 +34,7 @@ MAX_EXPLANATION_BYTES = 512
 _RANK = {Severity.HARD: 0, Severity.SOFT: 1, Severity.WARN: 2}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SpanNote:
     """What to append to one held span."""
 
@@ -37,7 +43,7 @@ class SpanNote:
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Evaluated:
     """The `gen_ai.evaluation.result` log event of a run. severity: INFO, WARN or ERROR, as OTLP numbers 9, 13, 17.
 
@@ -54,7 +60,7 @@ class Evaluated:
     violations: tuple[SpanEvent, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Point:
     """One measurement of a metric of the vocabulary."""
 
@@ -63,7 +69,7 @@ class Point:
     attributes: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Annotations:
     """Everything one verdict writes. event is None when the run has no trace to attach it to."""
 
@@ -75,16 +81,12 @@ class Annotations:
 def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annotations:
     """Say what a verdict writes on the run's spans, as log event and as metrics.
 
-    A violation goes on the span of its step; where that span cannot be written on (it was passed on, or the step was
-    rebuilt from messages) on the span of the step's agent, else on the root.
+    A violation goes on the span of its step; where that span cannot be written on (it has left, or the step was rebuilt
+    from messages) on the span of the step's agent, else on the root. What was written on a span when it left is not
+    repeated.
     """
     places = _Places(run, trajectory)
-    found: dict[str, list[Violation]] = {}
-    for violation in verdict.violations:
-        place = places.of(violation)
-        if place:
-            found.setdefault(place, []).append(violation)
-    notes = {span: _span_note(places, span, violations, trajectory, verdict) for span, violations in found.items()}
+    notes = _span_notes(places, trajectory, verdict)
     root = places.root
     if root:
         mine = notes.get(root, SpanNote(root))
@@ -93,11 +95,40 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
     return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
+def annotate_early(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[SpanNote, ...]:
+    """What a verdict on a part of a run writes: its violations, on their spans.
+
+    Neither the run's own attributes, as there is no verdict yet and these spans need not hold the root, nor the steps'
+    numbers, as earlier ones may be missing.
+    """
+    unnumbered = replace(
+        verdict,
+        violations=tuple(replace(v, message=v.message.replace(f" (step {v.step})", "")) for v in verdict.violations),
+    )
+    notes = _span_notes(_Places(run, trajectory), trajectory, unnumbered)
+    return tuple(replace(note, events=tuple(map(_unnumbered, note.events))) for note in notes.values())
+
+
+def _unnumbered(event: SpanEvent) -> SpanEvent:
+    kept = {key: value for key, value in event.attributes.items() if key != "luckrate.step.index"}
+    return replace(event, attributes=kept)
+
+
+def _span_notes(places: _Places, trajectory: Trajectory, verdict: Verdict) -> dict[str, SpanNote]:
+    found: dict[str, list[Violation]] = {}
+    for violation in verdict.violations:
+        place = places.of(violation)
+        if place:
+            found.setdefault(place, []).append(violation)
+    return {span: _span_note(places, span, violations, trajectory, verdict) for span, violations in found.items()}
+
+
 class _Places:
     """Which spans can be written on: the held ones, those of tools, agents and wrappers."""
 
     def __init__(self, run: ClosedRun, trajectory: Trajectory) -> None:
         self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
+        self._left = run.left
         self._steps = trajectory.steps
         self._start_ns = trajectory.start_ns
         self.root = self._root(run)
@@ -115,7 +146,9 @@ class _Places:
         if violation.step is None:
             return self.root
         span = violation.span or self._steps[violation.step].span
-        if span in self._held:
+        if span in self._left and violation.rule in AT_ONCE:
+            return None
+        if span in self._held and span not in self._left:
             return span
         return self._agent_at(self._steps[violation.step]) or self.root
 
@@ -125,7 +158,10 @@ class _Places:
         begun = [
             fact.head
             for fact in self._held.values()
-            if fact.role is Role.AGENT and fact.agent == step.agent and fact.head.start_ns <= issued_ns
+            if fact.role is Role.AGENT
+            and fact.agent == step.agent
+            and fact.head.start_ns <= issued_ns
+            and fact.head.span_id not in self._left
         ]
         return max(begun, key=lambda head: (head.start_ns, head.span_id)).span_id if begun else None
 
@@ -228,7 +264,7 @@ def _explanation(verdict: Verdict) -> str:
     words = dict.fromkeys(
         f"{v.rule}({v.tool})" if v.tool else v.rule for v in sorted(verdict.violations, key=lambda v: _RANK[v.severity])
     )
-    text = ", ".join(words).encode()[:MAX_EXPLANATION_BYTES]
+    text = ", ".join(words).encode(errors="replace")[:MAX_EXPLANATION_BYTES]
     return text.decode(errors="ignore")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from luckrate_otel.facts import Gap
@@ -11,6 +12,7 @@ from luckrate_otel.model import (
     OutputSource,
     OutputState,
     PathState,
+    Severity,
     Step,
     Trajectory,
     Turn,
@@ -19,10 +21,15 @@ from luckrate_otel.model import (
     Violation,
 )
 from luckrate_otel.output import Output, judge_output
+from luckrate_otel.rules.finding import on_run
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
-from luckrate_otel.spec import Spec
+from luckrate_otel.spec import PROVENANCE, Spec
 from luckrate_otel.telemetry import Value
+
+# Findings listed per rule, severity and run. Nobody reads more of one kind, and a run that invents thousands of ids
+# must not flood a backend. With `provenance: substring`, which promises what luckrate 0.3 finds, there is no limit.
+MAX_LISTED = 100
 
 TaskInput = str | Sequence[str | Turn] | None
 
@@ -77,7 +84,11 @@ def _grade(trajectory: Trajectory, spec: Spec, output_ok: bool | None) -> Verdic
         return not_graded(trajectory, reason, spec, output_ok=output_ok)
     known = _by_canonical_name(trajectory, spec)
     outcomes = tuple((rule, _ask(rule, known, spec)) for rule in spec.rules)
-    violations = tuple(_found(rule, violation, spec) for rule, outcome in outcomes for violation in outcome.violations)
+    violations = tuple(
+        violation
+        for rule, outcome in outcomes
+        for violation in _listed([_found(rule, violation, spec) for violation in outcome.violations], known, spec)
+    )
     path = _path(outcomes, spec)
     output, source = _output(trajectory, spec.output, output_ok)
     return Verdict(
@@ -131,6 +142,23 @@ def _ask(rule: Rule, trajectory: Trajectory, spec: Spec) -> Outcome:
 def _found(rule: Rule, violation: Violation, spec: Spec) -> Violation:
     severity = spec.overrides(rule)
     return violation if severity is None else replace(violation, severity=severity)
+
+
+def _listed(found: Sequence[Violation], trajectory: Trajectory, spec: Spec) -> Iterator[Violation]:
+    """The first findings of each severity, in order; then, for what is left over, one of the run that counts it."""
+    if len(found) <= MAX_LISTED or spec.get(PROVENANCE) == "substring":
+        yield from found
+        return
+    left: Counter[Severity] = Counter()
+    for violation in found:
+        left[violation.severity] += 1
+        if left[violation.severity] <= MAX_LISTED:
+            yield violation
+    rule = found[0].rule
+    for severity, count in left.items():
+        if count > MAX_LISTED:
+            message = f"{count - MAX_LISTED} more findings are not listed"
+            yield on_run(trajectory, rule=rule, clause=rule, severity=severity, message=message)
 
 
 def _path(outcomes: Sequence[tuple[Rule, Outcome]], spec: Spec) -> PathState:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -89,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. What the user can mend is told on stderr without a traceback."""
     try:
         arguments = parse(argv)
+        _set_output(getattr(arguments, "format", "text"))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as done:  # argparse: --help, --version, bad usage
@@ -223,9 +225,10 @@ def _exec(arguments: argparse.Namespace) -> int:
     done = execute(command, os.environ, _progress("run"))
     for reason in done.reasons:
         _complain(reason)
+    if done.unreadable:
+        _complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
-        what = f"{done.spans} spans and {done.logs} log records came, none of an agent's run"
-        raise InputError(f"no agent run seen: {what if done.spans or done.logs else 'the command sent no telemetry'}")
+        raise InputError("\n".join(f"no agent run seen: {line}" for line in done.seen.splitlines()))
     status = _report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
     return INTERRUPTED if done.interrupted else status
 
@@ -303,6 +306,15 @@ def _read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
 MAX_PROBLEMS = 20
 
 # ---- output ------------------------------------------------------------------------------------
+
+
+def _set_output(form: str) -> None:
+    """Reports that programs read are UTF-8 everywhere; to a terminal that cannot show `→`, text gives an escape."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        if form == "text":
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _complain(text: str) -> None:

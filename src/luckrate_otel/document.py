@@ -18,6 +18,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from luckrate_otel.errors import Problem
+from luckrate_otel.surrogates import mend, mended
 
 # YAML 1.2 core schema (yaml.org/spec/1.2.2 §10.3.2): only these plain scalars are not text. `yes`, `off`, `012` and
 # `2024-01-01` are text.
@@ -130,7 +131,7 @@ class _Walk:
             if not isinstance(key_node, ScalarNode):
                 self.problems.append(Problem(path, "a key must be a text", line))
                 continue
-            key = key_node.value
+            key = mend(key_node.value)
             child = join_path(path, key)
             if key in result:
                 self.problems.append(Problem(child, f"given twice, first in line {self.lines[child]}", line))
@@ -142,7 +143,7 @@ class _Walk:
 
 def _scalar(node: ScalarNode) -> Any:
     if node.style is not None or node.tag == "tag:yaml.org,2002:str":
-        return node.value
+        return mend(node.value)
     for pattern, make in _CORE:
         if pattern.fullmatch(node.value):
             return make(node.value)
@@ -161,7 +162,7 @@ def read_json(text: str, source: str) -> Document:
         return dict(items)
 
     try:
-        value = json.loads(text, object_pairs_hook=pairs)
+        value = mended(json.loads(text, object_pairs_hook=pairs), text)
     except json.JSONDecodeError as error:
         return Document(None, source, problems=(Problem("", f"not valid JSON: {error.msg}", error.lineno),))
     except RecursionError:

@@ -150,7 +150,7 @@ class Facts:
     attributes: Mapping[str, Value] = field(default_factory=nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClosedRun:
     """The facts of one run, and why it closed.
 
@@ -158,6 +158,7 @@ class ClosedRun:
     links: span id → parent id of every span of the run's traces that was seen, whether or not an adapter claimed it.
     root: the span that run-level findings go on; None when the run has no agent, model or tool span of its own.
     complete: the root and all its ancestors were seen; without them what is absent may just not have arrived.
+    left: ids of spans that were held and forwarded before this verdict; no finding can be written on them any more.
     """
 
     run_id: str
@@ -168,3 +169,4 @@ class ClosedRun:
     links: Mapping[str, str] = field(default_factory=nothing)
     attributes: Mapping[str, Value] = field(default_factory=nothing)
     complete: bool = True
+    left: frozenset[str] = frozenset()

@@ -11,6 +11,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from luckrate_otel.facts import CloseReason, Evaluation, Gap, ToolDefinition
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Status, Value, nothing
 
 
@@ -57,7 +58,7 @@ _CUT_SHORT = frozenset({CloseReason.NO_ROOT, CloseReason.MEMORY, CloseReason.SHU
 # ---- steps and trajectories --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Step:
     """One tool call. The nine fields are a public contract; the first six are luckrate 0.3's, in its order.
 
@@ -78,7 +79,7 @@ class Step:
     span: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Turn:
     """A user turn. before_step: index of the first step that was issued after it was said."""
 
@@ -86,7 +87,7 @@ class Turn:
     before_step: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Coverage:
     """What the telemetry carried at all. tools False: nothing in it could show a tool call."""
 
@@ -97,7 +98,7 @@ class Coverage:
     final_output: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class History:
     """What earlier traces of the same conversation hold: user texts and finished steps, oldest first.
 
@@ -109,7 +110,7 @@ class History:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Trajectory:
     """One run's ordered steps, with everything the rules may look at.
 
@@ -194,7 +195,7 @@ class Violation:
     def fingerprint(self) -> str:
         """Stable id of "this rule, this clause, this tool, this argument", for baselines; 16 hex digits."""
         key = "\x1f".join((self.rule, self.clause, self.tool or "", self.argument or ""))
-        return sha256(key.encode()).hexdigest()[:16]
+        return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ class NotEvaluated:
     severity: Severity = field(default=Severity.WARN, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Verdict:
     """What a spec found in one run.
 

@@ -10,15 +10,18 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from jsonschema.protocols import Validator
+from typing import TYPE_CHECKING, Final
 
 from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.rules.path import number
 from luckrate_otel.telemetry import Status, Value
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 # Our own path verdict travels under the same event name as evaluations of the output; it says nothing of the output.
 OWN_EVALUATION = "luckrate.path"
@@ -85,6 +88,33 @@ class Output:
     def wait(self) -> float:
         """Seconds that a verdict waits for an evaluation; 0 when none is named."""
         return self.evaluation.wait if self.evaluation else 0.0
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+OUTPUT_SHAPE: Final[shapes.Shape] = shapes.block(
+    {
+        "evaluation": shapes.either(
+            shapes.TEXT,
+            shapes.block(
+                {
+                    "name": shapes.TEXT,
+                    "label": shapes.TEXTS,
+                    "threshold": {"type": ["number", "string"]},
+                    "wait": shapes.DURATION,
+                },
+                ("name",),
+            ),
+        ),
+        "attribute": shapes.either(
+            shapes.TEXT,
+            shapes.block({"key": shapes.TEXT, "equals": shapes.either(_SCALAR, shapes.a_list(_SCALAR))}, ("key",)),
+        ),
+        "check": shapes.block(
+            {"contains": shapes.TEXTS, "regex": shapes.TEXT, "schema": {"type": ["object", "boolean"]}, "python": {}}
+        ),
+        "status": shapes.FLAG,
+    }
+)
 
 
 # ---- judging -----------------------------------------------------------------------------------

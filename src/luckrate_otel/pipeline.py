@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from luckrate_otel.annotate import Annotations, SpanNote, annotate
+from luckrate_otel.annotate import AT_ONCE, Annotations, SpanNote, annotate, annotate_early
 from luckrate_otel.check import check, not_graded
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
 from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.runs import fact_order
 from luckrate_otel.spec import Spec, select
-
-# Rules that need nothing but the call itself, so that they hold whatever the rest of the run brings.
-AT_ONCE: Final = frozenset({"forbidden", "unknown_tool"})
 
 Place = Callable[[Trajectory], Trajectory]
 
@@ -66,4 +62,4 @@ def grade_early(facts: Sequence[Facts], specs: Sequence[Spec]) -> Mapping[str, S
         return {}
     verdict = check(trajectory, spec)
     certain = replace(verdict, violations=tuple(v for v in verdict.violations if v.rule in AT_ONCE))
-    return {note.span_id: note for note in annotate(run, trajectory, certain).spans}
+    return {note.span_id: note for note in annotate_early(run, trajectory, certain)}

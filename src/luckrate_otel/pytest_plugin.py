@@ -5,7 +5,7 @@
         assert "Done" in answer("Refund order 88213.")
 
 That the test passes says that the output was right; the spec says whether the way there was. A hard violation fails the
-test; soft ones fail the session when most runs of a test have one. Nothing is loaded unless the marker is used.
+test; soft ones fail the session when most runs of a test have one. OpenTelemetry is loaded only where the marker is.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         yield
     except pytest.skip.Exception:
         raise
-    except Exception:
+    except (Exception, pytest.fail.Exception):
         _grade(handle, output_ok=False)
         raise
     else:

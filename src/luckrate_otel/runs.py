@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from luckrate_otel.facts import Call, Facts, Response, Role
 from luckrate_otel.handoffs import join_siblings
 from luckrate_otel.lineage import Lineage
+from luckrate_otel.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RunGroup:
     """The facts of one run.
 

@@ -12,11 +12,11 @@ from luckrate_otel.canonical import canonical
 from luckrate_otel.errors import Problem, SpecError
 from luckrate_otel.match import Match, fits, parse_match
 from luckrate_otel.model import Severity, Trajectory
-from luckrate_otel.output import Output, parse_output
+from luckrate_otel.output import OUTPUT_SHAPE, Output, parse_output
 from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.provenance.tokens import Leaf, trace
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules import RULES, shapes
 from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.taint import DELEGATES, FIELDS, PRIVILEGED, TARGETS, UNTRUSTED
@@ -46,13 +46,18 @@ def _severities(value: Value, place: Place) -> Mapping[str, Severity | None]:
     return MappingProxyType(read)
 
 
-NAME: Key[str] = Key("name", text, DEFAULT_NAME)
-MATCH: Key[Match] = Key("match", parse_match, NOTHING)
-SEVERITY: Key[Mapping[str, Severity | None]] = Key("severity", _severities, NOTHING)
-PROVENANCE: Key[str] = Key("provenance", choice(*ENGINES), next(iter(ENGINES)))
-ORDER: Key[str] = Key("order", choice("issue", "overlap"), "issue")
-BATCH: Key[int | None] = Key("k", count(1), DEFAULT_K)
-OUTPUT: Key[Output] = Key("output", parse_output, Output())
+NAME: Key[str] = Key("name", text, DEFAULT_NAME, shapes.TEXT)
+MATCH: Key[Match] = Key("match", parse_match, NOTHING, shapes.a_map(shapes.TEXTS))
+SEVERITY: Key[Mapping[str, Severity | None]] = Key(
+    "severity",
+    _severities,
+    NOTHING,
+    shapes.block({rule: {"enum": [*Severity, "off", False]} for rule in RULES}),
+)
+PROVENANCE: Key[str] = Key("provenance", choice(*ENGINES), next(iter(ENGINES)), {"enum": list(ENGINES)})
+ORDER: Key[str] = Key("order", choice("issue", "overlap"), "issue", {"enum": ["issue", "overlap"]})
+BATCH: Key[int | None] = Key("k", count(1), DEFAULT_K, {"type": ["integer", "null"], "minimum": 1})
+OUTPUT: Key[Output] = Key("output", parse_output, Output(), OUTPUT_SHAPE)
 GENERAL: tuple[Key[Any], ...] = (NAME, MATCH, SEVERITY, PROVENANCE, ORDER, BATCH, OUTPUT)
 
 # Every key there is. `aliases` stands apart: it is read first, as it decides what the names in all others mean.

@@ -174,7 +174,7 @@ METRICS: Final = (
         Kind.COUNTER,
         "{span}",
         ("luckrate.destination", "luckrate.outcome", "luckrate.reason"),
-        "What became of spans, per destination: forwarded, or dropped with a reason.",
+        "What became of spans, per destination: forwarded, rejected by it, or dropped with a reason.",
     ),
     Metric(
         "luckrate.ledger",

@@ -41,6 +41,10 @@ def held(fact: Facts, at_ns: int, *, late: bool = False) -> Held:
     return Held(fact, bytes_of(fact), len(bytes_of(fact)), at_ns, late=late)
 
 
+def left(*facts: Facts) -> frozenset[str]:
+    return frozenset(fact.head.span_id for fact in facts)
+
+
 def run_of(*facts: Facts, reason: CloseReason = CloseReason.ROOT, root: int | None = 0, **kw: object) -> ClosedRun:
     """The run of these facts, in this order; root: which of them."""
     at = facts[root if root is not None else 0].head
@@ -90,7 +94,7 @@ def test_a_run_without_root_is_judged_after_the_verdict_time_and_its_spans_leave
     put(assembler, inner, 0)
     assert assembler.take(RELEASE - 1) == ()
     assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(inner, 0),)),)
-    expected = Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False), ())
+    expected = Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False, left=left(inner)), ())
     assert assembler.take(VERDICT + late_by) == ((expected,) if late_by >= 0 else ())
 
 
@@ -139,7 +143,7 @@ def test_an_agent_has_clocks_of_its_own() -> None:
     assert assembler.take(200 * S) == (Release(OTHER_TRACE, ReleaseReason.RELEASE_AFTER, (held(inner, 0),)),)
     assert [type(e) for e in assembler.take(9000 * S - 1)] == [Final]
     (closed,) = assembler.take(9000 * S)
-    assert closed == Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False), ())
+    assert closed == Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False, left=left(inner)), ())
 
 
 def test_several_agents_of_a_run_wait_for_the_slowest() -> None:
@@ -216,7 +220,7 @@ def test_a_tool_whose_agent_never_came_joins_the_only_run_of_its_trace_late() ->
     links = {sid("a"): "", sid("b"): sid("f")}
     assert assembler.take(SETTLE) == (Closed(run_of(A, links=links), (held(A, 0),)),)
     assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(stray, 0),)),)
-    run = run_of(A, stray, links=links)
+    run = run_of(A, stray, links=links, left=left(stray))
     assert assembler.take(VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
     assert assembler.take(VERDICT + WINDOW - 1) == ()
     assert assembler.take(VERDICT + WINDOW) == (Final(run.run_id, 2),)
@@ -229,7 +233,7 @@ def test_the_parts_of_a_killed_run_are_judged_together() -> None:
     put(assembler, stray, 5 * S)
     assembler.take(RELEASE + 5 * S)
     assert assembler.take(VERDICT + 5 * S - 1) == ()
-    run = run_of(inner, stray, reason=CloseReason.NO_ROOT, complete=False)
+    run = run_of(inner, stray, reason=CloseReason.NO_ROOT, complete=False, left=left(inner, stray))
     assert assembler.take(VERDICT + 5 * S) == (Closed(run, ()),)
 
 
@@ -296,7 +300,8 @@ def test_an_outer_agent_that_comes_late_takes_the_verdict_over() -> None:
     inner, outer = agent("a", "f", 1, 8), agent("f", "", 0, 9)
     put(assembler, inner, 0)
     assembler.take(RELEASE)
-    assert assembler.take(VERDICT) == (Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False), ()),)
+    run = run_of(inner, reason=CloseReason.NO_ROOT, complete=False, left=left(inner))
+    assert assembler.take(VERDICT) == (Closed(run, ()),)
     put(assembler, outer, VERDICT)
     assert assembler.take(VERDICT + SETTLE) == (
         Closed(run_of(outer, inner), (held(outer, VERDICT, late=True),), 2, (f"{TRACE}:{sid('a')}",)),
@@ -379,7 +384,7 @@ def test_large_contents_are_dropped_while_the_payload_is_held_and_read_again_for
     assembler = Assembler(restore=restore)
     put(assembler, A, 0)
     assembler.add(LARGE, 0, payload=b"large", size=3073)
-    assert assembler.counts.held_bytes < 4000
+    assert assembler.counts.held_bytes < 6000
     assembler.add(LARGE, 0, payload=b"again", size=3073)
     assert assembler.counts.duplicates == 1
     duplicate, closed = assembler.take(SETTLE)
@@ -392,7 +397,7 @@ def test_contents_are_read_again_when_the_payload_leaves_before_the_verdict() ->
     assembler = Assembler(restore=lambda _: LARGE)
     assembler.add(LARGE, 0, payload=b"large", size=5000)
     assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (Held(LARGE, b"large", 5000, 0),)),)
-    run = run_of(LARGE, reason=CloseReason.NO_ROOT, complete=False)
+    run = run_of(LARGE, reason=CloseReason.NO_ROOT, complete=False, left=left(LARGE))
     assert assembler.take(VERDICT) == (Closed(run, ()),)
 
 
@@ -586,7 +591,7 @@ def test_a_late_span_of_a_run_that_is_not_whole_leaves_marked_late_before_its_ve
     assert assembler.take(VERDICT + RELEASE) == (
         Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(more, VERDICT, late=True),)),
     )
-    run = run_of(inner, more, reason=CloseReason.NO_ROOT, complete=False)
+    run = run_of(inner, more, reason=CloseReason.NO_ROOT, complete=False, left=left(more))
     assert assembler.take(2 * VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
 
 

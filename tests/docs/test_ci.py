@@ -20,6 +20,11 @@ def test_each_setting_has_its_row(setting: Capture) -> None:
     assert f"| `{setting.variable}` | `{setting.value}` | {setting.frameworks} |" in PAGE.splitlines()
 
 
+@pytest.mark.parametrize("setting", CAPTURE, ids=lambda setting: setting.variable)
+def test_each_setting_is_one_that_the_adapters_page_knows(setting: Capture) -> None:
+    assert setting.variable in (ROOT / "docs/adapters.md").read_text("utf-8")
+
+
 def test_no_row_is_left_of_a_setting_that_is_gone() -> None:
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [setting.variable for setting in CAPTURE]
 

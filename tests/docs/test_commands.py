@@ -46,3 +46,12 @@ def test_specs_load(tmp_path: Path, page: str, block: str) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Of the repository: code spans such as `benchmarks/run.py` or `python benchmarks/run.py`."""
+    for target in re.findall(
+        r"`(?:python )?((?:benchmarks|tests|src|docs|examples|collector-config)/[\w./-]+)", page.read_text("utf-8")
+    ):
+        assert (ROOT / target).exists(), f"{page.name}: {target}"

@@ -18,14 +18,13 @@ FILES = sorted(
 SENT = {item.name for item in (*ATTRIBUTES, *METRICS)} | {name for metric in METRICS for name in metric.attributes}
 # What users set themselves, and the name by which verdicts are told as evaluations.
 READ = {"luckrate.case", "luckrate.path"}
+NAMES = re.compile(r"(?<![\w./-])(?:span\.|event\.)?(luckrate\.[a-z_]+(?:\.[a-z_]+)*)(?![\w(])")  # not calls
 NOT_NAMES = re.compile(r"\.(yaml|yml|json|md|svg|db|sqlite|toml|xml|sarif|report)$")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_names_exist(file: Path) -> None:
-    found = set(
-        re.findall(r"(?<![\w./-])(?:span\.|event\.)?(luckrate\.[a-z_]+(?:\.[a-z_]+)*)", file.read_text("utf-8"))
-    )
+    found = NAMES.findall(file.read_text("utf-8"))
     names = {name for name in found if not NOT_NAMES.search(name)}
     groups = {name.rsplit(".", 1)[0] for name in SENT}  # `luckrate.violation_count.hard/.soft`
     assert names - SENT - READ - groups - {NAME, VIOLATION_EVENT} == set()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +15,7 @@ import pytest
 
 from luckrate_otel.cli import main
 from luckrate_otel.demo.sink import Sink, listening
-from luckrate_otel.execute.command import Executed
+from luckrate_otel.execute import Command, Executed, execute
 from luckrate_otel.execute.environment import CAPTURE, child_environment
 from tests.captured import CASES, Case
 
@@ -72,6 +76,13 @@ def test_without_content_nothing_is_claimed(run: Run) -> None:
     status, out, _ = run("--no-capture", "--", PYTHON, AGENT, "Refund order 88213.")
     assert status == 0
     assert "not_captured" in out
+
+
+def test_a_proxy_is_not_in_the_way(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    status, _, _ = run("--", PYTHON, AGENT, "Refund order 88213.")
+    assert status == 0
 
 
 def test_the_case_can_be_named(run: Run) -> None:
@@ -142,7 +153,47 @@ def test_telemetry_without_an_agent(run: Run, tmp_path: Path) -> None:
     agent.write_text(text.replace("execute_tool", "work"), encoding="utf-8")
     status, _, err = run("--wait", "0.3", "--", PYTHON, agent, "Refund order 88213.")
     assert status == 2
-    assert err.endswith("no agent run seen: 4 spans and 0 log records came, none of an agent's run\n")
+    assert "luckrate-otel: no agent run seen: 4 spans and 0 log records, none of an agent's run\n" in err
+
+
+def test_ctrl_c_ends_the_command_and_reports_what_came(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(AGENT.read_text("utf-8") + "    print('ready', flush=True)\n    input()\n", encoding="utf-8")
+    words = [PYTHON, "-m", "luckrate_otel", "exec", "--spec", str(SPEC), "--runs", "9", "--settle", "0.1", "--"]
+    words += [PYTHON, "-u", str(agent), "Refund order 88213."]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    while process.stderr.readline() != "ready\n":
+        pass
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "= pass: output ok" in out
+    assert "command: exited with status" in err or "command: was ended by SIGINT" in err
+
+
+def test_a_command_that_will_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luckrate_otel.execute.command.STOP", 0.1)
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    program = (
+        "import signal\n"
+        "for number in (signal.SIGINT, signal.SIGTERM):\n    signal.signal(number, signal.SIG_IGN)\n"
+        f"open({str(ready)!r}, 'w').close()\nsignal.pause()\n"
+    )
+
+    def interrupt() -> None:
+        ready.read_text(encoding="utf-8")  # returns once the command has opened it
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    done = execute(Command((PYTHON, "-c", program), wait=0.1), dict(os.environ), lambda _: None)
+    thread.join()
+    assert (done.statuses, done.interrupted) == ((-signal.SIGKILL,), True)
+    assert done.reasons == ("command: was ended by SIGKILL in 1 of 1 execution",)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +206,7 @@ def test_telemetry_without_an_agent(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_how_commands_end(statuses: tuple[int, ...], reasons: tuple[str, ...]) -> None:
-    assert Executed((), statuses, 0, 0).reasons == reasons
+    assert Executed((), statuses).reasons == reasons
 
 
 def test_an_endpoint_that_cannot_be_understood_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +264,12 @@ def test_the_environment_of_a_command() -> None:
             {"OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental"},
         ),
         ({"OTEL_RESOURCE_ATTRIBUTES": "a=b"}, {"OTEL_RESOURCE_ATTRIBUTES": "a=b"}),
+        ({"NO_PROXY": "a"}, {"NO_PROXY": "a", "no_proxy": None}),
+        ({"HTTP_PROXY": "p"}, {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HTTP_PROXY": "p"}),
+        (
+            {"https_proxy": "p", "no_proxy": "a,b", "NO_PROXY": "b"},
+            {"NO_PROXY": "a,b,127.0.0.1", "no_proxy": "a,b,127.0.0.1"},
+        ),
     ],
 )
 def test_what_becomes_of_what_was_set(given: dict[str, str], found: dict[str, str | None]) -> None:

@@ -79,8 +79,9 @@ def test_a_hard_violation_fails_a_test_that_passed(run: Any) -> None:
     assert summary(result)[1].startswith("Luck Rate 100 %")
 
 
-def test_a_test_that_fails_is_a_run_with_a_wrong_output(run: Any) -> None:
-    result = run('@pytest.mark.luckrate(SPEC)\ndef test_it():\n    agent("look")\n    assert False\n')
+@pytest.mark.parametrize("failure", ["assert False", "pytest.fail('no')", "raise OSError"])
+def test_a_test_that_fails_is_a_run_with_a_wrong_output(run: Any, failure: str) -> None:
+    result = run(f'@pytest.mark.luckrate(SPEC)\ndef test_it():\n    agent("look")\n    {failure}\n')
     result.assert_outcomes(failed=1)
     assert summary(result)[0].endswith("::test_it: 1 fail")
     assert summary(result)[1].startswith("Luck Rate —")

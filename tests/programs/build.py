@@ -100,7 +100,10 @@ def _scratch_module(folder: Path) -> None:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"{command[0]} is not on PATH; the real programs are built with it") from None
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 

@@ -226,6 +226,17 @@ def test_the_recipe_that_takes_content_off_is_one(tmp_path: Path) -> None:
     )
 
 
+def test_the_queue_can_be_kept_on_disk(tmp_path: Path) -> None:
+    kept = {
+        "extensions::file_storage::directory": str(tmp_path),
+        "service::extensions": "[health_check, file_storage]",
+        "exporters::otlp_grpc/luckrate::sending_queue::storage": "file_storage",
+    }
+    more = [argument for key, value in kept.items() for argument in ("--config", f"yaml:{key}: {value}")]
+    command = [program("otelcol"), "validate", "--config", str(CONFIGS / "sidecar/collector.yaml"), *more]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_explained_and_driven(shape: str) -> None:
     assert f"## {shape}" in (CONFIGS / "README.md").read_text("utf-8")

@@ -40,6 +40,11 @@ def test_kubernetes_takes_the_manifests(file: Path) -> None:
 
 
 @pytest.mark.programs
+def test_hadolint_takes_the_dockerfile() -> None:
+    check(tool("hadolint"), str(DEPLOY / "Dockerfile"))
+
+
+@pytest.mark.programs
 def test_yaml_is_tidy() -> None:
     check(tool("yamllint"), "-c", ".yamllint.yaml", "-s", "collector-config", "examples", "tests/programs")
 
@@ -66,10 +71,30 @@ def documents(file: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
 def test_configuration_inside_manifests_loads(file: Path) -> None:
-    (held,) = [one["data"] for one in documents(file) if one["kind"] == "ConfigMap"]
+    (held,) = [data for data in held_by(file) if "luckrate.yaml" in data]
     config = parse(held["luckrate.yaml"], "luckrate.yaml", {})
     assert [str(path) for path in config.specs] == ["refunds.yaml"]
     assert Spec.from_mapping(YAML(typ="safe").load(held["refunds.yaml"])).name == "refunds"
+
+
+def held_by(file: Path) -> list[Any]:
+    return [one["data"] for one in documents(file) if one["kind"] == "ConfigMap"]
+
+
+@pytest.mark.programs
+def test_collector_takes_the_configuration_inside_manifests(tmp_path: Path) -> None:
+    (text,) = [data["collector.yaml"] for file in MANIFESTS for data in held_by(file) if "collector.yaml" in data]
+    config = tmp_path / "collector.yaml"
+    config.write_text(text, encoding="utf-8")
+    check(program("otelcol"), "validate", "--config", str(config))
+
+
+def test_manifests_name_each_other(tmp_path: Path) -> None:
+    """Services that configurations send to, inside the namespace, are services of the same file."""
+    (file,) = [file for file in MANIFESTS if file.name == "scaled.yaml"]
+    services = {one["metadata"]["name"] for one in documents(file) if one["kind"] == "Service"}
+    named = re.findall(r"([\w-]+)\.agents\.svc\.cluster\.local", file.read_text("utf-8"))
+    assert set(named) == services
 
 
 def test_compose_mounts_what_exists() -> None:

@@ -40,6 +40,16 @@ GIVEN = [
     ("email spelled out", {"to": "ann@shop.example"}, "ann at shop dot example", {"to": "ann@shop.sample"}),
     ("name and domain", {"to": "ann.lee@shop.example"}, "Ann Lee, info@shop.example", {"to": "ann.leo@shop.example"}),
     ("one word and domain", {"to": "ann.lee@shop.example"}, "Ann Lee, info@shop.example", {"to": "ann@shop.example"}),
+    ("names apart", {"to": "ann.lee@a.example"}, "first: Ann, last: Lee, x@a.example", {"to": "bo.lee@a.example"}),
+    ("two ids", {"ref": "AB12-CD34"}, "AB12 and then CD34", {"ref": "AB12-CD35"}),
+    ("count", {"amount": 130}, json.dumps([{"on": True}] * 130), {"amount": 131}),
+    (
+        "list of addresses",
+        {"to": "a@x.example;b@x.example"},
+        "b@x.example a@x.example",
+        {"to": "a@x.example,c@x.example"},
+    ),
+    ("phone with slash", {"phone": "01705550199"}, "0170/555-0199", {"phone": "01705550198"}),
     ("mailto", {"to": "mailto:ann@shop.example"}, "ann@shop.example", {"to": "mailto:bob@shop.example"}),
     ("URL", {"url": "https://shop.example/a%20b/"}, "www.shop.example/a b", {"url": "https://shop2.example/a"}),
     (

@@ -30,6 +30,7 @@ def fields(text: str) -> Found:
             "- to: a@b.example\n  n: '1'\n- to: c",
             [("$[0].to", "a b example", False), ("$[0].n", "1", False), ("$[1].to", "c", False)],
         ),
+        ("- j@x.example: '5'\n  n: 1", [("$[0].*", "5", False), ("$[0].n", "1", False)]),
         ("- cc:\n  - a\n  - b\n", [("$[0].cc", "a", False), ("$[0].cc", "b", False)]),
         ("- body: 'one\n\n    two: x'\n  id: 7", [("$[0].body", "one two x", False), ("$[0].id", "7", False)]),
         ("<p>Hi <b>you</b></p><a href='u'>x</a>", [("$", "hi you", True), ("$<a href>", "u", False), ("$", "x", True)]),

@@ -3,7 +3,7 @@
 import pytest
 
 from luckrate_otel.model import VerdictLabel
-from luckrate_otel.reports.advice import GENERAL, mend
+from luckrate_otel.reports.advice import GENERAL, mend, silence
 from luckrate_otel.reports.formats import FORMATS
 from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
 from luckrate_otel.reports.text import PLAIN, Style
@@ -26,6 +26,11 @@ def test_private_values_need_to_be_asked_for(name: str) -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_there_is_advice_on_every_rule(rule: str) -> None:
     assert mend(rule) != GENERAL
+
+
+def test_every_finding_can_be_silenced_but_a_run_that_failed() -> None:
+    assert silence("before").startswith("severity: {before: off}")
+    assert silence("run_failed") == "cannot be silenced"
 
 
 def test_the_text_ends_on_what_to_do_the_number_and_the_gate() -> None:

@@ -25,6 +25,7 @@ from luckrate_otel.facts import CloseReason
 from luckrate_otel.model import Trajectory, Verdict
 from luckrate_otel.sdk import LuckrateSpanProcessor
 from luckrate_otel.sdk import processor as module
+from luckrate_otel.sdk.grader import SETTLE_NS, Grader
 from luckrate_otel.sdk.rebuild import AnnotatedSpan
 
 SPEC = {"name": "refunds", "forbidden": ["pay"], "required": ["look"]}
@@ -349,6 +350,43 @@ def test_a_full_queue_lets_spans_pass(make: Make, monkeypatch: pytest.MonkeyPatc
     bench.run("pay")
     assert len(bench.memory.get_finished_spans()) == 2
     assert bench.processor.failed == {"full": 2}
+
+
+def test_a_flush_that_cannot_begin_in_time_says_so(make: Make) -> None:
+    bench = make()
+    held, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with bench.processor._lock:
+            held.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    assert not bench.processor.force_flush(1)
+    leave.set()
+    thread.join()
+    assert bench.processor.force_flush()
+
+
+def test_a_span_that_has_been_held_long_enough_leaves_before_the_verdict(make: Make) -> None:
+    memory = InMemorySpanExporter()
+    bench = make()
+    bench.provider.add_span_processor(SimpleSpanProcessor(memory))
+    with bench.agent("outer"):
+        bench.run("pay")
+    pay, inner, outer = memory.get_finished_spans()
+    grader = Grader([Spec.from_mapping(SPEC)], held_bytes=10**6, release_after_ns=10, verdict_after_ns=10**9)
+    assert [grader.add(span, 0) for span in (pay, inner)] == [None, None]
+    assert grader.take(9) == []
+    assert grader.next_deadline() == 10
+    left = grader.take(10)
+    assert [told(span).get("luckrate.rules") for span in left] == [("forbidden",), None]
+    assert grader.graded == 0
+    assert grader.add(outer, 11) is None
+    assert [span.name for span in grader.take(11 + SETTLE_NS)] == ["invoke_agent outer"]
+    assert grader.graded == 1
 
 
 def test_memory_is_bounded(make: Make) -> None:

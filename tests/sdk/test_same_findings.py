@@ -6,18 +6,24 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
 from luckrate_otel import pipeline
+from luckrate_otel import telemetry as telemetry_module
 from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Closed, Final
 from luckrate_otel.batch import grade, trajectories
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.model import Trajectory, Verdict
+from luckrate_otel.otlp.decode import decode_span
 from luckrate_otel.otlp.json import load, to_protobuf
+from luckrate_otel.otlp.shallow import shallow
 from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.sdk import LuckrateSpanProcessor, to_span
+from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.reading import Reader
+from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
 from tests.captured import CASES, Case, telemetry
 from tests.sdk.spans import exported, sdk_span
@@ -119,3 +125,46 @@ def test_in_the_service_and_from_files(case: Case) -> None:
 @pytest.mark.parametrize("case", IN_PROCESS[::8], ids=str)
 def test_what_the_exporter_sends_is_what_the_process_reads(case: Case) -> None:
     assert [to_span(span) for span in ended(case)] == [exported([span])[0] for span in ended(case)]
+
+
+# ---- what is written on spans ------------------------------------------------------------------
+
+
+class Keeping(SpanProcessor):
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self.spans.append(span)
+
+
+def written_in_process(case: Case) -> dict[str, telemetry_module.Span]:
+    keeping = Keeping()
+    processor = LuckrateSpanProcessor(keeping, SPEC)
+    for span in ended(case):
+        processor.on_end(span)
+    processor.shutdown()
+    return {span.head.span_id: span for span in map(to_span, keeping.spans)}
+
+
+def written_by_service(case: Case) -> dict[str, telemetry_module.Span]:
+    """Of the same spans, as the SDK's exporter sends them."""
+    body = encode_spans(ended(case)).SerializeToString()
+    reader = Reader(())
+    assembler = Assembler(Clocks(AgentClocks(1, 10**9, 10**9)), restore=reader.restore)
+    judge = Judge((SPEC,), Conversations(), Repeats(lambda: 0))
+    reading = reader.traces(body, assembler.open_traces)
+    for arrival in reading.arrivals:
+        payload = arrival.payload
+        assembler.add(arrival.facts, 0, payload=payload, size=len(payload.wire) if payload else 0)
+    for trace_id, span_id, parent_id in reading.links:
+        assembler.link(trace_id.hex(), span_id.hex(), parent_id.hex(), 0)
+    out = judge.settle([*assembler.take(1), *assembler.drain(CloseReason.SHUTDOWN, 1)], 0)
+    passed = [(group.envelope, wire) for group in shallow(reading.passed) for wire in group.items]
+    spans = [decode_span(wire, envelope) for envelope, wire in [*passed, *out.spans]]
+    return {span.head.span_id: span for span in spans}
+
+
+@pytest.mark.parametrize("case", IN_PROCESS[::3], ids=str)
+def test_the_same_is_written_on_the_same_spans(case: Case) -> None:
+    assert written_in_process(case) == written_by_service(case)

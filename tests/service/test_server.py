@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import grpc.aio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.config import Config, parse
 from luckrate_otel.demo.captured import read_capture
 from luckrate_otel.errors import ConfigError
@@ -377,6 +379,31 @@ def test_a_rule_that_cannot_digest_a_run_costs_no_span(monkeypatch: pytest.Monke
             assert Counter(taken(hop, Signal.TRACES)) == Counter(items(sent))
             _, page = await get(f"http://{server.addresses['admin']}/status")
             assert json.loads(page)["runs"]["ungraded"] == {"grade": 1}
+            _, page = await get(f"http://{server.addresses['prometheus']}/metrics")
+            assert sample(page, "luckrate_not_graded_total", {"luckrate_reason": "error"}) == 1.0
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "span_id"), [("00" * 16, "01" * 8), ("", "01" * 8), ("0a" * 5, "01" * 8), ("0a" * 16, "00" * 8)]
+)
+def test_agent_spans_with_ids_that_are_none_pass_ungraded(trace_id: str, span_id: str) -> None:
+    """As in files. A zero trace id would otherwise make one run of all who send it."""
+
+    async def scenario() -> None:
+        agent = {
+            "traceId": trace_id,
+            "spanId": span_id,
+            "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "invoke_agent"}}],
+        }
+        body = to_protobuf("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [agent]}]}]})
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            await export(server, [body])
+            await hop.until(lambda h: bool(h.taken))
+            assert hop.taken == [body]
+            assert server.status()["runs"]["ungraded"] == {"read": 1}
+            assert server.status()["runs"]["open"] == 0
 
     within(20, scenario)
 
@@ -432,6 +459,37 @@ def test_an_address_in_use_is_one_clear_error() -> None:
             assert taken_port in str(refused.value)
 
     within(20, scenario)
+
+
+def test_everything_that_is_counted_is_shown() -> None:
+    """Requests refused, spans that come again otherwise, findings of a hop before us."""
+
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            first = agent_span("shop")
+            await export(server, [first, agent_span("shop"), agent_span("other"), first])
+            with pytest.raises(grpc.aio.AioRpcError):
+                await export(server, [b"\x0a\x05"])
+            held = server.status()["held"]
+            assert (held["duplicates"], held["conflicting_duplicates"]) == (2, 1)
+            assert held["stripped_of_earlier_findings"] == 0
+            assert server.status()["refused"] == {"grpc": {"rejected": 1}, "http": {}}
+            assert {f.name for f in fields(Counts)} == {
+                "held_spans", "held_bytes", "late_bytes", "link_bytes", "open_runs", "late", "unjudged_late",
+                "duplicates", "conflicting", "links_dropped", "errors",
+            }  # fmt: skip  # one that is added has to be shown as well
+
+    within(20, scenario)
+
+
+def agent_span(name: str) -> bytes:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+    span = {
+        "traceId": "0a" * 16,
+        "spanId": "0b" * 8,
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+    }
+    return to_protobuf("traces", {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
 
 
 # ---- the admin page ----------------------------------------------------------------------------

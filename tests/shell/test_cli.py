@@ -355,3 +355,20 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"luckrate-otel: {config}: ")
     assert "address already in use" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_terminal_of_another_encoding_gets_escapes(encoding: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(request(AGENT, tool(2, "größe_→")) + "\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "luckrate_otel", "steps", str(path), "--format", form],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    if form == "json":
+        assert json.loads(done.stdout)["steps"][0]["tool"] == "größe_→"

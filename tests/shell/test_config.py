@@ -424,3 +424,4 @@ def test_no_journal_is_said_so() -> None:
     config = parse(BACKEND + "journal: none", "c.yaml", {})
     assert config.journal is None
     assert "journal: none" in as_lines(config)
+    assert "verdict_spans: false" in as_lines(config)

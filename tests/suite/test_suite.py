@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from luckrate_otel import Step, evaluate, gate, report
+from luckrate_otel.compare import compare
 from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import (
@@ -30,6 +31,7 @@ from luckrate_otel.model import (
     Violation,
 )
 from luckrate_otel.records import from_record, to_record
+from luckrate_otel.reports.past import past
 from luckrate_otel.suite import Row, Rows
 from luckrate_otel.suite.case import failed, read_cases
 
@@ -200,12 +202,18 @@ def test_an_expect_that_raises_is_a_failed_run() -> None:
     assert row.verdict.violations[0].message.startswith("run_failed: TypeError: ")
 
 
-def test_an_async_run_that_raises() -> None:
+@pytest.mark.parametrize("error", [RuntimeError(), SystemExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_whatever_a_run_raises_it_is_recorded(error: BaseException, parallel: int) -> None:
     async def runner(_: Any) -> Outcome:
-        raise RuntimeError
+        raise error
 
-    (row,) = evaluate([CASE], runner, k=1)
-    assert row.verdict.violations[0].message == "run_failed: RuntimeError"
+    def plain(_: Any) -> Outcome:
+        raise error
+
+    for kind in (runner, plain):
+        rows = evaluate([CASE], kind, k=2, parallel=parallel)
+        assert {row.verdict.violations[0].message for row in rows} == {f"run_failed: {type(error).__name__}"}
 
 
 def test_a_long_error_is_cut() -> None:
@@ -297,7 +305,7 @@ def test_no_value_is_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     evaluate([CASE], clean, k=1, results=file)
     (line,) = file.read_text("utf-8").splitlines()
-    assert list(json.loads(line)) == ["case", "run", "fingerprint", "seconds", "tools", "verdict"]
+    assert list(json.loads(line)) == ["case", "run", "fingerprint", "seconds", "verdict", "told"]
     assert "88213" not in line
 
 
@@ -345,13 +353,26 @@ def test_a_verdict_comes_back_whole() -> None:
     assert back.not_evaluated[0].severity is Severity.HARD
 
 
+def test_a_suite_is_compared_like_any_other_report(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    before = evaluate([CASE], clean, k=4, results=file)
+    after = evaluate([CASE], Scripted(clean, lucky, lucky, OSError("down")), k=4)
+    resumed = evaluate([CASE], Scripted(), k=4, results=file)
+    assert resumed.to_json() == before.to_json()
+    assert list(before.to_json()) == ["runs", "luck_rate", "gate"]
+    found = compare(past(before.to_json()), past(after.to_json()))
+    assert [case.case for case in found.cases] == ["refund"]
+    assert [finding.rule for finding in found.cases[0].appeared] == ["forbidden", "run_failed"]
+    assert [drift.tool for drift in found.tools] == ["pay"]
+
+
 # ---- reporting ---------------------------------------------------------------------------------
 
 
 def row(run: int, label: VerdictLabel, *violations: Violation, seconds: float = 0.25) -> Row:
     path = PathState.BAD if violations else PathState.OK
     verdict = Verdict(label, path, OutputState.OK, OutputSource.CHECK, violations, case="refund")
-    return Row("refund", run, verdict, ("look",) * run, seconds)
+    return Row("refund", run, verdict, {"steps": [{"tool": "look"}] * run}, seconds)
 
 
 def told(rows: Rows) -> tuple[float | None, str]:

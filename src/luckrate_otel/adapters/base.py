@@ -24,6 +24,7 @@ CONVERSATION_KEYS = (
     "ai.telemetry.metadata.thread_id",
     "ai.telemetry.metadata.sessionId",
 )
+_CONVERSATION_KEYS = frozenset(CONVERSATION_KEYS)
 CASE_KEY = "luckrate.case"
 # What frameworks write for an agent without a name: LangGraph's default, and class names of LangChain and smolagents.
 NO_NAMES = frozenset(
@@ -41,6 +42,8 @@ _MAX_ATTRIBUTE_CHARS = 256  # what specs match on is short; content is not
 
 
 def conversation(attributes: Mapping[str, Value]) -> str | None:
+    if _CONVERSATION_KEYS.isdisjoint(attributes):  # one look instead of twelve, for every span
+        return None
     for key in CONVERSATION_KEYS:
         found = attributes.get(key)
         if found is not None and isinstance(found, str) and found:

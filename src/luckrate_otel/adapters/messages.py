@@ -343,6 +343,9 @@ def texts(value: Iterable[Message], role: str) -> tuple[str, ...]:
 
 
 def text_in(value: Message) -> str:
+    if len(value.parts) == 1:  # most messages
+        (only,) = value.parts
+        return only.content.strip() if isinstance(only, Text) else ""
     return "\n".join(p.content for p in value.parts if isinstance(p, Text)).strip()
 
 

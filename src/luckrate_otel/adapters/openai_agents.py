@@ -20,6 +20,7 @@ from luckrate_otel.facts import Facts, Message, Part, Response, Role, Text
 from luckrate_otel.telemetry import Span
 
 NAME = "openai_agents"
+KIND = "traceloop.span.kind"  # OpenLLMetry's instrumentation has the same scope; its workflow span says nothing else
 HANDOFF_TO = "gen_ai.handoff.to_agent"
 CONSTANT_NAME = "OpenAI Agent"
 _CALL = "ResponseFunctionToolCall"
@@ -28,6 +29,8 @@ _CALL = "ResponseFunctionToolCall"
 def read(span: Span) -> Facts | None:
     """Facts of a span of the v2 instrumentation."""
     role = genai.role_of(span)
+    if role is None and span.attributes.get(KIND) in ("workflow", "handoff"):
+        role = Role.WRAPPER
     if HANDOFF_TO in span.attributes:
         return facts(Role.WRAPPER, NAME, span, handoff=text_of(span.attributes[HANDOFF_TO]))
     if role is Role.TOOL:

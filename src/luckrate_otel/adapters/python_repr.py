@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from luckrate_otel.surrogates import mend
+
 MAX_CHARS = 1 << 20  # a crew's whole history is some 100 kB; beyond that the text is not worth the time
 MAX_DEPTH = 60
 
@@ -53,7 +55,7 @@ def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     if code[0] in "xuU" and len(code) > 1:
         point = int(code[1:], 16)
-        return chr(point) if point < 0x110000 else ""
+        return mend(chr(point)) if point < 0x110000 else ""
     if code[0] in "01234567":
         return chr(int(code, 8))
     return _SIMPLE.get(code, code)

@@ -7,6 +7,7 @@ whole conversation, which must not pass for the tool's output.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,10 @@ FAILURE_TEXTS = (
     "Error calling tool",
     "An error occurred while running the tool",
     "Tool execution failed",
+)
+_LIKE_FAILURE = re.compile(
+    r"""\s*(?:[{]\s*["']error["']\s*:\s*(?!null|None|false|""|'')|(?:\w+ )?(?:error|exception)\s*[:(]|traceback \()""",
+    re.IGNORECASE,
 )
 _OUTCOMES = {"error": False, "failed": False, "failure": False, "success": True, "ok": True, "completed": True}
 _DEPTH = 6
@@ -45,6 +50,13 @@ def outcome(status: Any) -> bool | None:
 
 def tells_failure(text: str | None) -> bool:
     return text is not None and text.startswith(FAILURE_TEXTS)
+
+
+def may_tell_failure(text: str | None) -> bool:
+    """The answer reads like an error, in words that programs use for it: alone no proof, as a tool may well return
+    them; enough not to call the call a success where nothing else tells.
+    """
+    return text is not None and _LIKE_FAILURE.match(text) is not None
 
 
 def returned(value: Value) -> Returned:

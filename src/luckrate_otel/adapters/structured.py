@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.facts import Gap
+from luckrate_otel.surrogates import mended
 from luckrate_otel.telemetry import Value
 
 # What instrumentations write instead of content: OpenInference's TraceConfig, Google ADK's logs, common masking
@@ -42,8 +43,8 @@ def loads(text: str) -> Any:
         if text[:1] in ("{", "["):  # without blanks around it, as nearly always: half the price for a short text
             found, end = _DECODER.raw_decode(text)
             if end == len(text):
-                return found
-        return _DECODER.decode(text)
+                return mended(found, text)
+        return mended(_DECODER.decode(text), text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

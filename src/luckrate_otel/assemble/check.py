@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from luckrate_otel.assemble.clocks import Clocks
 from luckrate_otel.assemble.trace import NEVER_NS, Entry, Judged, Trace
 from luckrate_otel.facts import CloseReason
+from luckrate_otel.record import record
 from luckrate_otel.runs import RunGroup, partition
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Candidate:
     """One run as it looks now.
 

@@ -46,6 +46,8 @@ class Closing:
         before = sum(entry.total_size for entry in leaving)
         self._make_whole(leaving)
         held = tuple(self._hand_out(entry) for entry in leaving)
+        for entry in leaving:
+            entry.released = True
         self.charge(trace, sum(entry.total_size for entry in leaving) - before)
         return Release(trace.trace_id, reason, held)
 
@@ -227,4 +229,5 @@ def _closed_run(trace: Trace, run: Candidate, reason: CloseReason, links: AllLin
         links=links.all(),
         attributes=run.entries[at].facts.attributes if at is not None else NOTHING,
         complete=run.group.complete,
+        left=frozenset(entry.facts.head.span_id for entry in run.entries if entry.released and not entry.verdicts),
     )

@@ -47,7 +47,7 @@ class Release:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Closed:
     """Judge this run, then forward its held spans, annotated.
 

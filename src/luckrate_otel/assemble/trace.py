@@ -16,7 +16,7 @@ NEVER_NS = 1 << 63
 class Entry:
     """The facts of one span or log record, and its payload while it is held here."""
 
-    __slots__ = ("compacted", "facts", "late", "payload", "payload_size", "seen_ns", "size", "verdicts")
+    __slots__ = ("compacted", "facts", "late", "payload", "payload_size", "released", "seen_ns", "size", "verdicts")
 
     def __init__(self, facts: Facts, seen_ns: int, size: int, payload: object | None, payload_size: int) -> None:
         self.facts = facts
@@ -27,6 +27,7 @@ class Entry:
         self.compacted = False
         self.verdicts = 0  # judged runs it is kept for: two when a run that came later took it from another
         self.late = False
+        self.released = False  # its payload was handed out before any verdict
 
     @property
     def total_size(self) -> int:

@@ -185,4 +185,6 @@ def _flat(value: Any, path: str) -> list[str]:
         return []
     if isinstance(value, tuple):
         return [f"{path}: [{', '.join(str(item) for item in value)}]"]
+    if isinstance(value, bool):
+        return [f"{path}: {str(value).lower()}"]  # as YAML 1.2 has it, and this program alone takes it
     return [f"{path}: {value}"]

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from luckrate_otel.config import Config
 from luckrate_otel.config.environment import read_environment
-from luckrate_otel.errors import ConfigError
+from luckrate_otel.errors import ConfigError, Rejected
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.decode import decode_log, decode_span
-from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.otlp.shallow import Envelope, shallow
 from luckrate_otel.service import build
 from luckrate_otel.service.answers import Accepted
 from luckrate_otel.service.either import Either
@@ -25,37 +25,45 @@ from luckrate_otel.telemetry import LogRecord, Span
 
 _log = logging.getLogger(__name__)
 
+_READ = frozenset({Signal.TRACES, Signal.LOGS})
+
 # Seconds for what is passed on to leave, when the command has ended. The report waits for it.
 DRAIN = 10.0
 GRACE = 1.0
 
 
 class Collector:
-    """spans, logs: everything that came. Use collecting() to make one."""
+    """spans, logs: everything that came. unreadable: items that could not be read; they are passed on all the same.
+
+    Use collecting() to make one.
+    """
 
     def __init__(self, senders: Sequence[Sender]) -> None:
         self.spans: list[Span] = []
         self.logs: list[LogRecord] = []
+        self.unreadable = 0
         self.endpoint = ""
         self._senders = tuple(senders)
         self._came = asyncio.Event()
 
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
         """Take a request, or raise as receivers expect it, having taken nothing."""
-        spans: list[Span] = []
-        logs: list[LogRecord] = []
-        if signal in {Signal.TRACES, Signal.LOGS}:
-            for group in shallow(body):
-                for wire in group.items:
-                    if signal is Signal.TRACES:
-                        spans.append(decode_span(wire, group.envelope))
-                    else:
-                        logs.append(decode_log(wire, group.envelope))
+        groups = shallow(body) if signal in _READ else ()
         self._pass_on(signal, body)
-        self.spans += spans
-        self.logs += logs
+        for group in groups:
+            for wire in group.items:
+                self._keep(signal, wire, group.envelope)
         self._came.set()
         return Accepted()
+
+    def _keep(self, signal: Signal, wire: bytes, envelope: Envelope) -> None:
+        try:
+            if signal is Signal.TRACES:
+                self.spans.append(decode_span(wire, envelope))
+            else:
+                self.logs.append(decode_log(wire, envelope))
+        except Rejected:  # one of them must not cost the others
+            self.unreadable += 1
 
     def _pass_on(self, signal: Signal, body: bytes) -> None:
         wanted = [sender for sender in self._senders if signal in sender.signals]

@@ -13,6 +13,7 @@ from luckrate_otel.errors import InputError
 from luckrate_otel.execute.collector import Collector, collecting
 from luckrate_otel.execute.environment import child_environment
 from luckrate_otel.model import Trajectory
+from luckrate_otel.unrecognised import describe
 
 # Exporters flush when their process ends, so the rest comes at once; agents in other processes (a server that the
 # command calls) send every 5 s by the SDKs' default.
@@ -47,13 +48,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """runs: of agents, by start. statuses: of each execution of the command, negative for a signal. spans, logs: how
-    much came. interrupted: Ctrl-C ended it."""
+    """runs: of agents, by start. statuses: of each execution of the command, negative for a signal. seen: what came, in
+    words, where no run was in it. unreadable: spans and log records. interrupted: Ctrl-C ended it."""
 
     runs: tuple[Trajectory, ...]
     statuses: tuple[int, ...]
-    spans: int
-    logs: int
+    seen: str = ""
+    unreadable: int = 0
     interrupted: bool = False
 
     @property
@@ -101,7 +102,19 @@ async def _execute(command: Command, environ: Mapping[str, str], progress: Progr
         await _settle(command, collector, interrupted)
     progress("")
     runs = trajectories(collector.spans, collector.logs)
-    return Executed(runs, tuple(statuses), len(collector.spans), len(collector.logs), interrupted.is_set())
+    return Executed(
+        runs,
+        tuple(statuses),
+        seen="" if runs else _describe(collector),
+        unreadable=collector.unreadable,
+        interrupted=interrupted.is_set(),
+    )
+
+
+def _describe(collector: Collector) -> str:
+    if not (collector.spans or collector.logs):
+        return "the command sent no telemetry"
+    return describe(collector.spans, collector.logs)
 
 
 async def _run_once(command: Command, environ: Mapping[str, str], interrupted: asyncio.Event) -> int:

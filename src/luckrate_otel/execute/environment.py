@@ -51,6 +51,8 @@ _REQUIRED = {
     "OTEL_TRACES_SAMPLER": "always_on",
 }
 
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
+
 
 def child_environment(
     environ: Mapping[str, str], endpoint: str, *, case: str | None = None, capture: bool = True
@@ -68,6 +70,7 @@ def child_environment(
     child[f"{_OTLP}INSECURE"] = "true"
     child.update(_REQUIRED)
     child.pop("OTEL_TRACES_SAMPLER_ARG", None)
+    child.update(_around_proxies(environ))
     if capture:
         for setting in CAPTURE:
             _set(child, setting)
@@ -75,6 +78,15 @@ def child_environment(
         given = child.get("OTEL_RESOURCE_ATTRIBUTES", "")
         child["OTEL_RESOURCE_ATTRIBUTES"] = f"{given}{',' if given else ''}luckrate.case={quote(case, safe='')}"
     return child
+
+
+def _around_proxies(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Exporters heed proxy variables, and a proxy cannot reach this machine's loopback."""
+    if not any(environ.get(name) for proxy in _PROXIES for name in (proxy, proxy.upper())):
+        return {}
+    spared = [entry for name in ("no_proxy", "NO_PROXY") for entry in environ.get(name, "").split(",") if entry]
+    told = ",".join(dict.fromkeys([*spared, "127.0.0.1"]))
+    return {"no_proxy": told, "NO_PROXY": told}
 
 
 def _set(child: dict[str, str], setting: Capture) -> None:

@@ -24,12 +24,12 @@ SLACK_NS = 2_000_000
 @record(frozen=True, slots=True)
 class Execution:
     """One call that ran. fact: what its spans say together, ids and times of the outermost; spans, scopes: of all
-    of them.
+    of them. A scope is one instrumentation in one service: client and server may use the same library (FastMCP).
     """
 
     fact: Facts
     spans: tuple[str, ...]
-    scopes: frozenset[str]
+    scopes: frozenset[tuple[str, str]]
 
     @property
     def start_ns(self) -> int:
@@ -130,7 +130,7 @@ def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
 def _merged(spans: list[Facts]) -> Execution:
     """The outermost span, completed by the others; a failure of any of them is the call's failure."""
     first, ids = spans[0], tuple(f.head.span_id for f in spans)
-    scopes = frozenset(f.head.scope for f in spans)
+    scopes = frozenset((f.head.service, f.head.scope) for f in spans)
     if len(spans) == 1:
         return Execution(first, ids, scopes)
     failed = next((f for f in reversed(spans) if f.ok is False), None)

@@ -15,6 +15,7 @@ from itertools import islice
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Facts, Message, Response, Role, Text
 from luckrate_otel.join.executions import canonical
+from luckrate_otel.join.history import under_own_ids
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import NOTHING
@@ -133,6 +134,7 @@ def issues(models: tuple[ModelCall, ...], facts: Iterable[Facts], *, whole: bool
         new = _asked(model, Counter([key_of(i.call) for i in rivals]) if rivals else _NO_TWINS)
         found += new
         going += new
+    models = _under_own_ids(models, found)
     found += _only_in_inputs(models, found, whole=whole)
     found += _only_in_containers(facts, found)
     return _answered(tuple(found), models)
@@ -154,32 +156,49 @@ def _asked(model: ModelCall, twins: Counter[Key]) -> list[Issue]:
     return found
 
 
+def _under_own_ids(models: tuple[ModelCall, ...], asked: Iterable[Issue]) -> tuple[ModelCall, ...]:
+    by_scope: dict[Scope, list[Issue]] = {}
+    for issue in asked:
+        by_scope.setdefault(issue.scope, []).append(issue)
+    done = []
+    for model in models:
+        before = (i.call for i in by_scope.get(model.scope, ()) if i.start_ns < model.start_ns)  # seldom looked at
+        inputs = under_own_ids(model.fact.inputs, before)
+        done.append(model if inputs is model.fact.inputs else replace(model, fact=replace(model.fact, inputs=inputs)))
+    return tuple(done)
+
+
 def _only_in_inputs(models: tuple[ModelCall, ...], known: list[Issue], *, whole: bool) -> list[Issue]:
     """Calls seen only in the history of a later call: the output that asked for them was not captured."""
     counts = Counter(key_of(i.call) for i in known)
     earlier: dict[Scope, ModelCall] = {}
+    since: dict[Scope, int] = {}  # start of the last model call whose inputs are shown; 0 before there is one
     old: Counter[Key] = Counter()
     found: list[Issue] = []
     for model in models:
-        before = earlier.get(model.scope)
+        before, begun_ns = earlier.get(model.scope), since.get(model.scope, 0)
         earlier[model.scope] = model
+        if model.fact.inputs:
+            since[model.scope] = model.start_ns
         calls = [p for m in model.fact.inputs for p in m.parts if isinstance(p, Call)]
         if not calls:
             continue
         listed = Counter[Key]()
-        if before is None:
+        if not begun_ns:
             past, present = split_history(model.fact.inputs)
-            # What a conversation starts with happened before this run.
-            started_with = past if whole else model.fact.inputs
+            # What a conversation starts with happened before this run; what the present turn holds too, unless calls
+            # of a model came before this one whose inputs are not shown.
+            ours = whole or before is not None
+            started_with = past if ours else model.fact.inputs
             old |= Counter(key_of(p) for m in started_with for p in m.parts if isinstance(p, Call)) - counts
-            calls = [p for m in present for p in m.parts if isinstance(p, Call)] if whole else []
+            calls = [p for m in present for p in m.parts if isinstance(p, Call)] if ours else []
         for position, call in enumerate(calls):
             key = key_of(call)
             listed[key] += 1
             if listed[key] <= counts[key] + old[key] or (before is None and listed[key] <= counts[key]):
                 continue
             counts[key] += 1
-            start, end = (before.start_ns, before.end_ns) if before else (model.start_ns, model.start_ns)
+            start, end = (begun_ns, before.end_ns) if before else (model.start_ns, model.start_ns)
             source = before.fact if before else model.fact
             found.append(Issue(call, source, model.scope, position, start, end))
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
-from luckrate_otel.facts import Facts, Gap, ToolDefinition
+from luckrate_otel.adapters.results import may_tell_failure
+from luckrate_otel.facts import Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
@@ -174,9 +175,8 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
     ok: bool | None
     error: str | None = None
     if answer is not None:
-        # Only the text can tell here; LangGraph's ToolNode and most hand-written loops begin a failure like this.
-        ok = answer.ok if answer.ok is not None else not (answer.result or "").startswith("Error:")
-        error = None if ok else (answer.result or "error")[:500]
+        ok = _outcome(answer)
+        error = (answer.result or "error")[:500] if ok is False else None
     elif span is not None:
         ok = span.head.status is not Status.ERROR
         error = None if ok else "error"
@@ -199,6 +199,17 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         span=span.head.span_id if span is not None else None,
     )
     return Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
+
+
+def _outcome(answer: Response) -> bool | None:
+    """Only the text can tell where nothing flags it. LangGraph's ToolNode and most hand-written loops begin a failure
+    with `Error:`; what merely reads like an error may be the tool's own data, and is neither success nor failure.
+    """
+    if answer.ok is not None:
+        return answer.ok
+    if (answer.result or "").startswith("Error:"):
+        return False
+    return None if may_tell_failure(answer.result) else True
 
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:

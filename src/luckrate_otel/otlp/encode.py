@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from struct import pack
 
@@ -15,6 +15,7 @@ from luckrate_otel.otlp import schema
 from luckrate_otel.otlp.any_value import encode_pairs, utf8
 from luckrate_otel.otlp.shallow import Envelope, Group, envelope
 from luckrate_otel.otlp.wire import delimited, fields, varint
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Span, SpanEvent, Status, Value, nothing
 
 _OURS = b"luckrate."
@@ -30,7 +31,7 @@ _SEVERITY_TEXTS = ((17, "ERROR"), (13, "WARN"), (9, "INFO"))
 _STATUS_CODES = {Status.UNSET: 0, Status.OK: 1, Status.ERROR: 2}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogEvent:
     """A log record of our own. severity: OTLP severity number. Ids are hex text, "" for none."""
 

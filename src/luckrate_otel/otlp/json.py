@@ -24,6 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp.any_value import utf8
+from luckrate_otel.surrogates import mended
 
 REQUESTS: Final[Mapping[str, type[Message]]] = {
     "traces": ExportTraceServiceRequest,
@@ -89,7 +90,8 @@ def load(text: bytes, *, local: bool = False) -> Any:
     if not local and text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
         raise TooLarge(f"more than {MAX_CONTAINERS} objects and arrays in one request")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=None if local else _constant)
+        parsed = json.loads(text, object_pairs_hook=_object, parse_constant=None if local else _constant)
+        return mended(parsed, text)
     except RecursionError:
         raise Rejected("not JSON that can be read: nested too deep") from None
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from luckrate_otel.facts import Gap
+from luckrate_otel.surrogates import mended
 from luckrate_otel.telemetry import Value
 
 # A call's arguments and results are shallow in practice; the bounds stop cycles (flatted data may hold them) and
@@ -105,7 +106,7 @@ def _copy(value: Any, depth: int, budget: Iterator[int]) -> Value:
 def parse(text: str) -> Any:
     """Parsed JSON, None when it is none (or nests too far)."""
     try:
-        return json.loads(text)
+        return mended(json.loads(text), text)
     except (ValueError, RecursionError):
         return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, named
 from luckrate_otel.rules.key import Key, Place, count, entries, suggestion, tool, tool_names, whole
 from luckrate_otel.rules.outcome import Outcome
@@ -49,7 +50,18 @@ def _agent(value: Value, place: Place) -> Agent:
     )
 
 
-AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING)
+_SHAPE = shapes.a_map(
+    shapes.block(
+        {
+            "tools": shapes.TOOLS,
+            "forbidden": shapes.TOOLS,
+            "max_steps": shapes.BUDGET,
+            "max_calls": shapes.a_map(shapes.COUNT),
+        }
+    )
+)
+
+AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING, _SHAPE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

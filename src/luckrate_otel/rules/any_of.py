@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.earlier import ByAbout
@@ -68,7 +69,22 @@ def _calls(value: Value, place: Place) -> tuple[Calls, ...]:
     return calls
 
 
-ANY_OF: Key[tuple[Choice, ...]] = Key("any_of", _choices, ())
+_SHAPE = shapes.a_list(
+    shapes.either(
+        shapes.a_list(shapes.ref("calls")),
+        shapes.block(
+            {
+                "calls": shapes.a_list(shapes.ref("calls")),
+                "before": shapes.ref("calls"),
+                "same": shapes.ref("same"),
+                "within": shapes.ref("within"),
+            },
+            ("calls",),
+        ),
+    )
+)
+
+ANY_OF: Key[tuple[Choice, ...]] = Key("any_of", _choices, (), _SHAPE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

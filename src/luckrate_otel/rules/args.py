@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from jsonschema.exceptions import ValidationError
-
 from luckrate_otel.canonical import plain
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
@@ -18,6 +16,8 @@ from luckrate_otel.rules.rule import Rule
 from luckrate_otel.telemetry import Value
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
     from luckrate_otel.spec import Spec
 
 # Of one call. A value of the wrong shape altogether breaks many keywords, and the first few say it.

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-
-from jsonschema.exceptions import SchemaError
-from jsonschema.protocols import Validator
-from jsonschema.validators import Draft202012Validator, validator_for
+from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import plain
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
 from luckrate_otel.telemetry import NOTHING, Value
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 # Sources that are no tool.
 GIVEN = ("user", "system", "definition")
@@ -62,7 +63,9 @@ def _of_tool(value: Value, place: Place) -> Arguments:
     return Arguments(plain(read), sources, parse_schema(read, place) if read else None)
 
 
-ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING)
+_SHAPE = shapes.a_map({"type": "object", "properties": {"from": shapes.a_map(shapes.TEXTS)}})
+
+ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
 
 
 # ---- sources -----------------------------------------------------------------------------------
@@ -101,6 +104,10 @@ def _pattern(path: Path) -> re.Pattern[str]:
 
 def parse_schema(value: Value, place: Place) -> Validator | None:
     """A JSON Schema, 2020-12 unless it says otherwise, made ready. Nothing is ever fetched for it."""
+    # Only here: it loads threads and a tenth of a second of modules, which most specs have no use for.
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+    from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
+
     if not isinstance(value, Mapping | bool):
         place.problem(f"expected a JSON Schema, got {kind(value)}")
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.earlier import ByAbout
@@ -18,7 +19,7 @@ from luckrate_otel.rules.same import About
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-BEFORE: Key[tuple[Pair, ...]] = Key("before", parse_pairs, ())
+BEFORE: Key[tuple[Pair, ...]] = Key("before", parse_pairs, (), shapes.PAIRS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
@@ -33,15 +34,41 @@ def read(clause: Pair, lens: Lens) -> Reading:
         return reading
     calls_of_a = list(lens.clearing(clause.first, clause.same.first))
     earlier = ByAbout(lens.order, calls_of_a)
-    started: set[About] = set()
+    firsts = _Firsts(clause, lens)
     for b in wanted:
-        if b.about is not None and b.about in started:
+        if not firsts.is_first(b):
             continue
-        started.update(() if b.about is None else (b.about,))
         a = earlier.latest(b.step, b.about)
         if a is None or not clause.within.holds(lens.order, a, b.step):
             reading.found.append(_broken(clause, lens, b, calls_of_a))
     return reading
+
+
+class _Firsts:
+    """Which b is the first about its thing. With `within` a later b can break what an earlier one kept, so that there
+    it matters also which calls only may be a b: trusting, they come first; doubting, they do not."""
+
+    __slots__ = ("_doubting", "_maybe", "_started", "_unknown")
+
+    def __init__(self, clause: Pair, lens: Lens) -> None:
+        self._started: set[About] = set()
+        self._doubting = clause.within.bounded and lens.doubting
+        self._maybe: dict[About, int] = {}
+        self._unknown = len(lens.trajectory.steps)
+        if clause.within.bounded and not lens.doubting:
+            for hit in lens.clearing(clause.then, clause.same.then):
+                if hit.about is None:
+                    self._unknown = min(self._unknown, hit.step)
+                else:
+                    self._maybe.setdefault(hit.about, hit.step)
+
+    def is_first(self, b: Hit) -> bool:
+        if b.about is None or self._doubting:
+            return True
+        if b.about in self._started or min(self._unknown, self._maybe.get(b.about, b.step)) < b.step:
+            return False
+        self._started.add(b.about)
+        return True
 
 
 def _broken(clause: Pair, lens: Lens, b: Hit, calls_of_a: list[Hit]) -> Found:

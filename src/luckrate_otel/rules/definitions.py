@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import argument_of, argument_path, at_step, call, concluded, gap_of, named
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
@@ -16,7 +17,7 @@ from luckrate_otel.telemetry import Value
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-DEFINITIONS: Key[bool] = Key("definitions", flag, default=False)
+DEFINITIONS: Key[bool] = Key("definitions", flag, default=False, shape=shapes.FLAG)
 
 # Keywords by which a schema may allow arguments that `properties` does not name.
 _MORE = ("patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.earlier import ByAbout
@@ -17,7 +18,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-EACH_BEFORE: Key[tuple[Pair, ...]] = Key("each_before", parse_pairs, ())
+EACH_BEFORE: Key[tuple[Pair, ...]] = Key("each_before", parse_pairs, (), shapes.PAIRS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

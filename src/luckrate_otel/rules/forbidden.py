@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
@@ -13,7 +14,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, ())
+FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, (), shapes.TOOLS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

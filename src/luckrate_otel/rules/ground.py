@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -12,7 +13,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-GROUND: Key[bool] = Key("ground", flag, default=True)
+GROUND: Key[bool] = Key("ground", flag, default=True, shape=shapes.FLAG)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, concluded, named
 from luckrate_otel.rules.key import Key, Place, items, text
 from luckrate_otel.rules.outcome import Outcome
@@ -34,7 +35,7 @@ def _parse(value: Value, place: Place) -> Handoffs:
     return Handoffs(frozenset(pairs))
 
 
-HANDOFFS: Key[Handoffs | None] = Key("handoffs", _parse, None)
+HANDOFFS: Key[Handoffs | None] = Key("handoffs", _parse, None, shapes.a_list(shapes.TWO))
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from luckrate_otel.errors import Problem
+from luckrate_otel.rules.shapes import Shape
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 T_co = TypeVar("T_co", covariant=True)
@@ -24,11 +25,12 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @dataclass(frozen=True, slots=True)
 class Key(Generic[T_co]):
-    """One key of a spec. default: the value of a spec that does not write it."""
+    """One key of a spec. default: the value of a spec that does not write it. shape: its JSON Schema, for editors."""
 
     name: str
     parse: Callable[[Value, Place], T_co]
     default: T_co
+    shape: Shape
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.finding import call
@@ -17,7 +18,7 @@ from luckrate_otel.rules.unanswered import Unanswered
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-LEADS_TO: Key[tuple[Pair, ...]] = Key("leads_to", parse_pairs, ())
+LEADS_TO: Key[tuple[Pair, ...]] = Key("leads_to", parse_pairs, (), shapes.PAIRS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.finding import call
@@ -56,7 +57,14 @@ def _limit(name: str, value: Value, place: Place) -> Limit:
     )
 
 
-MAX_CALLS: Key[tuple[Limit, ...]] = Key("max_calls", _limits, ())
+_SHAPE = shapes.a_map(
+    shapes.either(
+        shapes.COUNT,
+        shapes.block({"max": shapes.COUNT, "where": shapes.ref("where"), "same": shapes.ref("same")}, ("max",)),
+    )
+)
+
+MAX_CALLS: Key[tuple[Limit, ...]] = Key("max_calls", _limits, (), _SHAPE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

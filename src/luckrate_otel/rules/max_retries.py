@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.model import Severity, Step, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.finding import call, gap_of
@@ -60,7 +61,15 @@ def _one(value: Value, place: Place) -> Retries:
     )
 
 
-MAX_RETRIES: Key[tuple[Retries, ...]] = Key("max_retries", _parse, ())
+_ONE = shapes.either(
+    shapes.COUNT,
+    shapes.block(
+        {"times": shapes.COUNT, "tool": shapes.TEXTS, "errors": shapes.TEXTS, "then": shapes.ref("calls")}, ("times",)
+    ),
+)
+_SHAPE = shapes.either({"type": "null"}, _ONE, shapes.a_list(_ONE))
+
+MAX_RETRIES: Key[tuple[Retries, ...]] = Key("max_retries", _parse, (), _SHAPE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded
 from luckrate_otel.rules.key import Key, Place, entries, seconds, tool
 from luckrate_otel.rules.outcome import Outcome
@@ -33,7 +34,9 @@ def _budgets(value: Value, place: Place) -> Mapping[str, float]:
     return read
 
 
-MAX_STEP_DURATION: Key[Mapping[str, float]] = Key("max_step_duration", _budgets, NOTHING)
+MAX_STEP_DURATION: Key[Mapping[str, float]] = Key(
+    "max_step_duration", _budgets, NOTHING, shapes.either(shapes.DURATION, shapes.a_map(shapes.DURATION))
+)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.finding import call
@@ -18,7 +19,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-NEXT: Key[tuple[Pair, ...]] = Key("next", parse_pairs, ())
+NEXT: Key[tuple[Pair, ...]] = Key("next", parse_pairs, (), shapes.PAIRS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

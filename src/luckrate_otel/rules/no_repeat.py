@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
@@ -15,7 +16,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False)
+NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False, shape=shapes.FLAG)
 
 
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:

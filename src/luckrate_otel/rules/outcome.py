@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Violation
+from luckrate_otel.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outcome:
     """A rule's answer. A run ends in one state, in this precedence:
     violated (any violations) > not evaluated (a gap) > satisfied > vacuous (the rule never had a chance to fire)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import at_step, concluded, gap_of, inner_path, named
 from luckrate_otel.rules.key import Key, Place, entries, items, suggestion, tool
@@ -88,7 +89,11 @@ def _relation(value: Value, place: Place, same: Same) -> Relation | None:
     return Relation(left, match[4], Operand(tool(match[5] or match[6], place), parse_located(match[7], place)), same)
 
 
-RELATIONS: Key[tuple[Relation, ...]] = Key("relations", _parse, ())
+_SHAPE = shapes.a_list(
+    shapes.either(shapes.TEXT, shapes.block({"that": shapes.TEXT, "same": shapes.ref("same")}, ("that",)))
+)
+
+RELATIONS: Key[tuple[Relation, ...]] = Key("relations", _parse, (), _SHAPE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

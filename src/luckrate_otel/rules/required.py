@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import concluded, named, on_run, positions
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
@@ -14,7 +15,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, ())
+REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, (), shapes.TOOLS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

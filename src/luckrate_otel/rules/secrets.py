@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Step, Trajectory, Violation
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
@@ -21,41 +22,41 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-SECRETS: Key[bool] = Key("secrets", flag, default=True)
+SECRETS: Key[bool] = Key("secrets", flag, default=True, shape=shapes.FLAG)
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """prefixes: one of them stands in every match."""
+    """sign: a rare character that stands in every match; prefixes: one of them does, too."""
 
     name: str
+    sign: str
     prefixes: tuple[str, ...]
     pattern: re.Pattern[str]
 
 
 # Each is a fixed prefix followed by one run of characters, so a search is linear in the text.
 _SHAPES = (
-    _Shape("AWS access key id", ("AKIA",), re.compile(r"\bAKIA[A-Z0-9]{16}\b")),
+    _Shape("AWS access key id", "K", ("AKIA",), re.compile(r"\bAKIA[A-Z0-9]{16}\b")),
     _Shape(
         "GitHub token",
+        "_",
         ("gho_", "ghp_", "ghr_", "ghs_", "ghu_"),
         re.compile(r"\bgh[oprsu]_[a-zA-Z0-9]{36,}\b"),
     ),
-    _Shape("GitHub fine-grained token", ("github_pat_",), re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b")),
-    _Shape("PyPI token", ("pypi-AgE",), re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}")),
-    _Shape("Slack token", ("xox",), re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b")),
-    _Shape("OpenAI key", ("sk-",), re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b")),
-    _Shape("Google API key", ("AIza",), re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b")),
+    _Shape("GitHub fine-grained token", "_", ("github_pat_",), re.compile(r"\bgithub_pat_[a-zA-Z0-9_]{50,}\b")),
+    _Shape("PyPI token", "-", ("pypi-AgE",), re.compile(r"\bpypi-AgEIcHlwaS5vcmc[a-zA-Z0-9_-]{16,}")),
+    _Shape("Slack token", "-", ("xox",), re.compile(r"\bxox[abprs]-[a-zA-Z0-9-]{10,}\b")),
+    _Shape("OpenAI key", "-", ("sk-",), re.compile(r"\bsk-(?:proj-)?[a-zA-Z0-9_-]{20,}\b")),
+    _Shape("Google API key", "I", ("AIza",), re.compile(r"\bAIza[a-zA-Z0-9_-]{35}\b")),
     _Shape(
         "private key block",
+        "-",
         ("-----BEGIN ",),
         re.compile(r"-----BEGIN (?:EC |OPENSSH |PGP |RSA )?PRIVATE KEY-----"),
     ),
-    _Shape("bearer token", ("Bearer",), re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*")),
+    _Shape("bearer token", "B", ("Bearer",), re.compile(r"\bBearer\s+[a-zA-Z0-9._~+/-]{20,}=*")),
 )
-# Nearly every text holds none of the prefixes, and looking for those is thirteen times as fast as the patterns are on
-# 2 KiB: the word boundary in front keeps `re` from skipping to the prefix by itself.
-_CANDIDATES = tuple((prefix, shape) for shape in _SHAPES for prefix in shape.prefixes)
 
 
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
@@ -70,8 +71,14 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
 
 
 def _shapes_in(text: str) -> list[str]:
-    likely = dict.fromkeys([shape for prefix, shape in _CANDIDATES if prefix in text])
-    return [shape.name for shape in likely if shape.pattern.search(text)]
+    """Nearly every text holds no prefix, and looking for one is thirteen times as fast as the pattern is on 2 KiB: the
+    word boundary in front keeps `re` from skipping to the prefix. Looking for one character is ten times faster still.
+    """
+    return [
+        shape.name
+        for shape in _SHAPES
+        if shape.sign in text and any(prefix in text for prefix in shape.prefixes) and shape.pattern.search(text)
+    ]
 
 
 def _fields(step: Step) -> Iterator[tuple[str | None, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.finding import call
@@ -17,7 +18,7 @@ from luckrate_otel.rules.sequence import begins, parse_sequence
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-STARTS_WITH: Key[tuple[Calls, ...]] = Key("starts_with", parse_sequence, ())
+STARTS_WITH: Key[tuple[Calls, ...]] = Key("starts_with", parse_sequence, (), shapes.SEQUENCE)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, texts_by_tool, tool_names
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -15,11 +16,11 @@ from luckrate_otel.telemetry import NOTHING
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-UNTRUSTED: Key[tuple[str, ...]] = Key("untrusted", tool_names, ())
-PRIVILEGED: Key[tuple[str, ...]] = Key("privileged", tool_names, ())
-TARGETS: Key[Mapping[str, tuple[str, ...]]] = Key("targets", texts_by_tool, NOTHING)
-FIELDS: Key[Mapping[str, tuple[str, ...]]] = Key("fields", texts_by_tool, NOTHING)
-DELEGATES: Key[tuple[str, ...]] = Key("delegates", tool_names, ())
+UNTRUSTED: Key[tuple[str, ...]] = Key("untrusted", tool_names, (), shapes.TOOLS)
+PRIVILEGED: Key[tuple[str, ...]] = Key("privileged", tool_names, (), shapes.TOOLS)
+TARGETS: Key[Mapping[str, tuple[str, ...]]] = Key("targets", texts_by_tool, NOTHING, shapes.a_map(shapes.TEXTS))
+FIELDS: Key[Mapping[str, tuple[str, ...]]] = Key("fields", texts_by_tool, NOTHING, shapes.a_map(shapes.TEXTS))
+DELEGATES: Key[tuple[str, ...]] = Key("delegates", tool_names, (), shapes.TOOLS)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, vocabulary
 from luckrate_otel.rules.outcome import Outcome
@@ -13,7 +14,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-TOOLS: Key[tuple[str, ...]] = Key("tools", vocabulary, ())
+TOOLS: Key[tuple[str, ...]] = Key("tools", vocabulary, (), shapes.either(shapes.TOOLS, {"type": "null"}))
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -24,6 +24,9 @@ from luckrate_otel.telemetry import NOTHING, Value
 from luckrate_otel.waiting import Waiting
 from luckrate_otel.windows import Window, Windows
 
+# Which spec would have graded it may not be known any more.
+_FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}
+
 _log = logging.getLogger(__name__)
 
 
@@ -121,6 +124,8 @@ class Judge:
             notes = {note.span_id: _decided(note) if waits else note for note in graded.annotations.spans}
         except Exception:  # noqa: BLE001 - grading never harms forwarding
             self._failed("grade", run.run_id, out)
+            if not closed.supersedes:
+                out.points.append((Point("luckrate.not_graded", 1, _FAILED), "", ""))
         out.spans.extend(_annotated(held, notes) for held in closed.held)
 
     def _report(self, closed: Closed, graded: Graded, now_ns: int, out: Sendings) -> bool:

@@ -15,7 +15,7 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at, well_formed
 from luckrate_otel.record import record, replace
 from luckrate_otel.telemetry import Span
 
@@ -103,7 +103,9 @@ class Reader:
         return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
-        """Decode one span and let the adapters read it; None if none claims it."""
+        """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""
+        if not well_formed(link_of(wire)):  # a zero trace id would make one run of everybody's
+            raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
         span = decode_span(wire, envelope)
         facts = adapters.read(span)
         if facts is None or facts.conversation_id is not None or not self._conversation_keys:

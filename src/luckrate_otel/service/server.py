@@ -277,6 +277,8 @@ class Server:
                 "open": counts.open_runs,
                 "graded": self.ledger.graded,
                 "ungraded": dict(self.ledger.ungraded),
+                "traces_given_up": counts.errors,
+                "unjudged_late_spans": counts.unjudged_late,
                 "standing_verdicts": self._judge.standing,
                 "waiting_for_evaluation": self._judge.waiting,
             },
@@ -288,10 +290,18 @@ class Server:
                 "spans": counts.held_spans + self.ledger.underway,
                 "bytes": counts.held_bytes,
                 "duplicates": counts.duplicates,
+                "conflicting_duplicates": counts.conflicting,
+                "stripped_of_earlier_findings": self.ledger.regraded,
+            },
+            "refused": {
+                name: {str(outcome): count for outcome, count in receiver.refused.items()}
+                for name, receiver in (("grpc", self._grpc), ("http", self._http))
+                if receiver is not None
             },
             "kept": {
                 "late_bytes": counts.late_bytes,
                 "link_bytes": counts.link_bytes,
+                "links_dropped": counts.links_dropped,
                 "open_traces": len(self._assembler.open_traces),
             },
             "ledger": self._ledger_json(),

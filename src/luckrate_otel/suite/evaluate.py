@@ -14,6 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
+from luckrate_otel.model import Trajectory
+from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.suite.case import Case, Outcome, Runner, failed, grade, read_cases
 from luckrate_otel.suite.rows import Row, Rows, Store
 
@@ -85,7 +87,7 @@ def _call(job: _Job, runner: Runner) -> tuple[Row, BaseException | None]:
         outcome = runner(job.case.input)
         if isawaitable(outcome):  # a plain function that gives a coroutine
             outcome = _in_loop(lambda: _awaited(cast("Awaitable[Outcome]", outcome)))
-    except Exception as error:  # noqa: BLE001 - one run is isolated from the next; it is recorded
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - one run is isolated from the next
         return _failed(job, error, began), error
     return _graded(job, outcome, began)
 
@@ -129,7 +131,10 @@ async def _run_coroutines(jobs: Sequence[_Job], runner: Runner, parallel: int, r
             began = time.perf_counter()
             try:
                 outcome = await cast("Awaitable[Outcome]", runner(job.case.input))
-            except Exception as error:  # noqa: BLE001 - as in _call
+            except (Exception, SystemExit, asyncio.CancelledError) as error:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # it is the suite that ends, not the run
+                    raise
                 recorder.add(job, _failed(job, error, began), error)
             else:
                 recorder.add(job, *_graded(job, outcome, began))
@@ -163,11 +168,13 @@ def _graded(job: _Job, outcome: Outcome, began: float) -> tuple[Row, BaseExcepti
         trajectory, verdict = grade(job.case, job.run, outcome)
     except Exception as error:  # noqa: BLE001 - what a runner gives back, and `expect`, are the suite's own code
         return _failed(job, error, began), error
-    return Row(job.case.name, job.run, verdict, tuple(step.tool for step in trajectory.steps), seconds), None
+    return Row(job.case.name, job.run, verdict, run_json(trajectory, verdict), seconds), None
 
 
 def _failed(job: _Job, error: BaseException, began: float) -> Row:
-    return Row(job.case.name, job.run, failed(job.case, error), (), time.perf_counter() - began)
+    verdict = failed(job.case, error)
+    run = Trajectory(case=job.case.name, run_id=f"{job.case.name}#{job.run}")
+    return Row(job.case.name, job.run, verdict, run_json(run, verdict), time.perf_counter() - began)
 
 
 class _Recorder:

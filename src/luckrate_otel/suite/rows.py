@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from luckrate_otel.gate import gate
+from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Verdict
 from luckrate_otel.records import from_record, to_record
+from luckrate_otel.telemetry import nothing
 
 FAILED_RULE = "run_failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run of one case. run: 0-based. seconds: of the runner's call. tools: of its steps, in order."""
+    """One run of one case. run: 0-based. seconds: of the runner's call. told: the run as the JSON report shows it,
+    without arguments, results and texts."""
 
     case: str
     run: int
     verdict: Verdict
-    tools: tuple[str, ...] = ()
+    told: Mapping[str, Any] = field(default_factory=nothing)
     seconds: float = 0.0
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Of its steps, in order."""
+        return tuple(str(step["tool"]) for step in self.told.get("steps", ()))
 
     @property
     def failed(self) -> bool:
@@ -45,6 +54,15 @@ class Rows(list[Row]):
     def verdicts(self) -> tuple[Verdict, ...]:
         """For `gate` and `luck_rate`."""
         return tuple(row.verdict for row in self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON report of `check`, for `compare` and `--baseline`."""
+        decision = gate(self.verdicts)
+        return {
+            "runs": [dict(row.told) for row in self],
+            "luck_rate": luck_rate(self.verdicts).to_json(),
+            "gate": {"failed": decision.failed, "reasons": list(decision.reasons)},
+        }
 
 
 class Store:
@@ -85,8 +103,8 @@ class Store:
             "run": row.run,
             "fingerprint": fingerprint,
             "seconds": round(row.seconds, 6),
-            "tools": list(row.tools),
             "verdict": to_record(row.verdict),
+            "told": dict(row.told),
         }
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
@@ -102,6 +120,6 @@ def _row(record: Mapping[str, Any]) -> Row:
         case=str(record["case"]),
         run=int(record["run"]),
         verdict=from_record(record["verdict"]),
-        tools=tuple(map(str, record["tools"])),
+        told=dict(record["told"]),
         seconds=float(record["seconds"]),
     )

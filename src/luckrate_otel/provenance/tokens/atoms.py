@@ -48,7 +48,7 @@ _HOST_PATH = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\n\t]{1,1000}")
-_IBAN = re.compile(r"[A-Z]{2}\d{2}(?: [A-Z0-9]{1,4}){2,8}")
+_IBAN = re.compile(r"[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _PHONE = re.compile(r"\+?\(?\d{1,5}\)?(?:[ ./-]?\(?\d{2,5}\)?){1,6}")
 # Letters and digits together, or a longer number: what a person would not make up while writing prose.
 _INSIDE = re.compile(
@@ -56,6 +56,10 @@ _INSIDE = re.compile(
     r"|(?:[a-zA-Z][a-zA-Z0-9+.-]{1,15}://|www\.)[^\s<>\"'`]{1,2000}"
     r"|[#\w](?:[\w./-]{0,80}\w)?"
 )
+_SEPARATOR = re.compile(r"\s*[,;]\s*")
+MAX_LIST = 10_000  # characters of a list of addresses; mail servers take some hundred recipients
+# Blanks, and what encloses values (JSON or markup as text): more than one value, to be looked into.
+_SEVERAL = re.compile(r"[\s{}\[\]<>\"]|[\w.]@[\w.-]+[,;|].*@")
 _TRAILING = ".,;:!?)]}'\""
 _WORDS_LIMIT = 5
 _PASSAGE_LIMIT = 16  # words of a passage that is also looked for as a whole: a postal address, a command line
@@ -88,6 +92,8 @@ def _of_text(text: str, *, inside: bool) -> tuple[Atom, ...]:
         return (NOTHING,)
     if dates.parse(text) is not None:
         return (Atom(Kind.DATE, text, folded),)
+    if addresses := _addresses(text):
+        return addresses
     if len(text) <= 2100 and (atom := _whole(text, folded)) is not None:
         return (atom,)
     if not has_digit(folded) and folded.count(" ") < _WORDS_LIMIT and "@" not in text and "//" not in text:
@@ -96,6 +102,13 @@ def _of_text(text: str, *, inside: bool) -> tuple[Atom, ...]:
         return (Atom(Kind.PROSE, text, folded),)
     short = (Atom(Kind.WORDS, text, folded),) if folded.count(" ") < _PASSAGE_LIMIT else ()
     return (Atom(Kind.PROSE, text, folded), *short, *_inside(text))
+
+
+def _addresses(text: str) -> tuple[Atom, ...]:
+    """The addresses of a list written as one text, () if it is none: `a@shop.example;b@shop.example`."""
+    pieces = _SEPARATOR.split(text) if "@" in text and len(text) <= MAX_LIST else []
+    listed = len(pieces) > 1 and all(_EMAIL.fullmatch(piece) for piece in pieces)
+    return tuple(Atom(Kind.EMAIL, piece, phrase(piece)) for piece in pieces) if listed else ()
 
 
 def _whole(text: str, folded: str) -> Atom | None:
@@ -113,7 +126,7 @@ def _whole(text: str, folded: str) -> Atom | None:
         return Atom(Kind.ID, text, folded)
     if _PATH.fullmatch(text) and text.count(" ") < _WORDS_LIMIT:
         return Atom(Kind.PATH, text, folded)
-    if not re.search(r"\s", text) and (has_digit(folded) or " " in folded):
+    if not _SEVERAL.search(text) and (has_digit(folded) or " " in folded):
         return Atom(Kind.PATH if "/" in text or "\\" in text else Kind.ID, text, folded)
     return None
 

@@ -16,7 +16,7 @@ MAX_READ = 60_000
 
 
 def explains(run: Run, atom: Atom, step: int) -> bool:
-    """The number can be calculated: sum, difference, product, share or total in one text or with the user's.
+    """The number can be calculated: sum, difference, product, share, total or count in one text or with the user's.
 
     Sums and differences across texts count where the run states few numbers in all.
     """
@@ -30,7 +30,9 @@ def explains(run: Run, atom: Atom, step: int) -> bool:
     pool = {value for source in texts for value in _values(run, source)}
     if len(pool) <= MAX_OPERANDS and any(wanted - value in pool or wanted + value in pool for value in pool if value):
         return True
-    return any(_from(wanted, _values(run, source), asked) for source in texts)
+    if any(_from(wanted, _values(run, source), asked) for source in texts):
+        return True
+    return any(wanted in run.layout(source).counts for source in texts)
 
 
 def _latest(run: Run, step: int) -> list[int]:

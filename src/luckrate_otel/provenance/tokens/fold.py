@@ -20,10 +20,16 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n\s*)|(.))"
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " ", "0": " "}
 
 
+# Two Arabic phrases in one character each; taken apart, a megabyte of them would be twenty.
+_PHRASES = {0xFDFA: " ", 0xFDFB: " "}
+
+
 def words(text: str) -> list[str]:
     """The folded words of a text, in order."""
     if text.isascii():
         return text.translate(_ASCII).split()
+    if "\ufdfa" in text or "\ufdfb" in text:
+        text = text.translate(_PHRASES)
     return _WORD.findall(_MARKS.sub("", normalize("NFKD", text)).casefold())
 
 

@@ -41,10 +41,11 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,4000}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){6,2000}")
 _SEGMENT = re.compile(r"[/\\\\?&=#]")
 _NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
+_TWO_IDS = re.compile(r"([a-z]+\d+) ([a-z]+\d+)")
 _WORDS_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
 MIN_BLOB = 16  # characters; twelve bytes are the least that would be worth hiding
-_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])(?>[A-Za-z0-9+/_-]{16,4000})={0,2}")
-_GROUPS = re.compile(r"\+?\(?\d[\d ().-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,4000}+={0,2}")
+_GROUPS = re.compile(r"\+?\(?\d[\d ()./-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _SPLIT = re.compile(r"[a-z]+|\d+")
 MIN_ID = 4  # characters of an id that says something without its prefix
 MAX_DECODED = 4000
@@ -106,11 +107,11 @@ def undone(text: str) -> str:
     return phrase(plain) if len(plain) >= MIN_ID and plain.isprintable() else ""
 
 
-def blobs(text: str) -> tuple[str, ...]:
-    """The folded words of every base64 or hex passage of a text that decodes to readable text."""
+def blobs(text: str) -> str:
+    """The folded words of every base64 or hex passage of a text that decodes to readable text, each passage once."""
     long = [piece for piece in text.split() if len(piece) >= MIN_BLOB]
-    found = (undone(match) for match in _BLOB.findall(" ".join(long)))
-    return tuple(plain for plain in found if plain)
+    found = (undone(match) for match in dict.fromkeys(_BLOB.findall(" ".join(long))))
+    return " | ".join(plain for plain in found if plain)
 
 
 def groups(text: str) -> frozenset[str]:
@@ -140,12 +141,16 @@ def wanted(atom: Atom) -> set[str]:
 
 
 def joints(atom: Atom) -> tuple[str, ...]:
-    """The two parts that a value may have been put together from, () if it is not of that make."""
+    """The parts that a value may have been put together from, () if it is not of that make."""
     if atom.kind is Kind.EMAIL:
         local, domain = (phrase(part) for part in atom.text.split("@", 1))
-        return (local, domain) if " " in local else ()  # one word is no name: billing@ any known domain is a guess
-    match = _WORDS_AND_ID.fullmatch(atom.phrase)
-    return match.groups() if match is not None else ()
+        if " " not in local:
+            return ()  # one word is no name: billing@ any known domain is a guess
+        names = local.split(" ")
+        # First and last name may be fields of their own; an initial stands in every text.
+        return (*names, domain) if min(map(len, names)) > 1 else (local, domain)
+    match = _WORDS_AND_ID.fullmatch(atom.phrase) or _TWO_IDS.fullmatch(atom.phrase)
+    return match.groups() if match is not None and all(len(part) >= MIN_ID for part in match.groups()) else ()
 
 
 def parts(atom: Atom) -> tuple[str, ...]:

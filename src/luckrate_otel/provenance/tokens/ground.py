@@ -6,6 +6,7 @@ from luckrate_otel.model import Severity, Violation
 from luckrate_otel.provenance.tokens import derived, forms, naming
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
 from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
+from luckrate_otel.rules.finding import named
 
 JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
@@ -72,5 +73,5 @@ def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     if run.trajectory.definitions:
         others["definitions"] = None
     searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
-    message = f"{step.tool}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
+    message = f"{named(step.tool)}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
     return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

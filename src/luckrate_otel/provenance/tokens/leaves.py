@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from json import loads
 from typing import Any
+
+from luckrate_otel.provenance.tokens.naming import is_content
 
 MAX_DEPTH = 64  # JSON parsers of model providers stop well before; deeper nesting is an attack, not an argument
 MAX_LEAVES = (
@@ -21,11 +24,12 @@ class TooMuch(Exception):
 def leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield (path, name, value) of every leaf, in order: `("to[0].email", "email", "a@b.example")`.
 
-    name: the innermost key above the leaf; list items share their list's. Empty containers have no leaves.
+    A JSON text is opened: what it holds are the leaves. name: the innermost key above the leaf; list items share their list's. Empty containers have no leaves.
     TooMuch: deeper than MAX_DEPTH.
     """
-    for key, value in args.items():
+    for key, given in args.items():
         name = str(key)
+        value = _parsed(name, given)
         if isinstance(value, (Mapping, list, tuple)):
             yield from _inner(value, _step("", name), name, 1)
         else:
@@ -37,13 +41,25 @@ def _inner(value: Any, path: str, name: str, depth: int) -> Iterator[tuple[str, 
         raise TooMuch
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     keyed = isinstance(value, Mapping)
-    for key, item in items:
+    for key, given in items:
         label = str(key) if keyed else name
         where = _step(path, label) if keyed else f"{path}[{key}]"
+        item = _parsed(label, given)
         if isinstance(item, (Mapping, list, tuple)):
             yield from _inner(item, where, label, depth + 1)
         else:
             yield where, label, item
+
+
+def _parsed(name: str, value: Any) -> Any:
+    """What a JSON text holds (agents often get to pass one text, `input`), unless it is content; else the value."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[") or value[-1:] not in ("}", "]") or is_content(name):
+        return value
+    try:
+        found = loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found or value
 
 
 def _step(path: str, key: str) -> str:

@@ -15,6 +15,11 @@ from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
 
 MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
 MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
+MAX_WRAPS = 3  # tool protocol, framework, tool
+# `Here are the messages:` before a list or a mapping.
+_LEAD = re.compile(r"\A\w[^\n:]{0,60} [^\n:]{1,60}:[ \t]*\n\s*(?=[-\[{<]|\w[\w.]{0,60}\(|[\w .@/-]{1,60}:\s)")
+_BLANK = re.compile(r"\s")
+_MARKER = re.compile(r"[A-Za-z_]{0,20}")  # `text`, `True`, `None`: the kind of a content, never a value
 _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
 # `Issue(owner='a', …)` is a repr, `TODO(call a)` is a sentence.
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\((?=\s*(?:\w+\s*=|[\[{(\"'])))")
@@ -23,7 +28,8 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
 _INLINE = frozenset(
     {"a", "b", "i", "u", "em", "strong", "span", "small", "code", "label", "font", "sup", "sub", "mark", "abbr"}
 )
-_ATTRIBUTE = re.compile(r"([\w:-]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+# The look-behind tries each name once, from its start: a megabyte of name characters costs one pass.
+_ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]{1,40}+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
 
 
 @dataclass(slots=True)
@@ -46,11 +52,17 @@ class Field:
 
 @dataclass(slots=True)
 class Layout:
-    """The fields of one result. parents: record → the record around it; titles: record → its own key."""
+    """The fields of one result.
+
+    parents: record → the record around it; titles: record → its own key. counts: lengths of its lists. size: characters
+    of all fields.
+    """
 
     fields: list[Field] = field(default_factory=list)
     parents: list[int] = field(default_factory=lambda: [0])
     titles: list[str] = field(default_factory=lambda: [""])
+    counts: set[int] = field(default_factory=set)
+    size: int = 0
 
     def open(self, parent: int, title: str = "") -> int:
         self.parents.append(parent)
@@ -60,6 +72,7 @@ class Layout:
     def add(self, path: str, text: str, record: int, *, free: bool = False) -> None:
         if text and not text.isspace():
             self.fields.append(Field(path, text, record, free))
+            self.size += len(text)
 
     def holding(self, wanted: str) -> list[Field]:
         """The fields that hold a phrase as a run of whole words."""
@@ -74,10 +87,30 @@ class Layout:
 
 
 def layout(text: str) -> Layout:
-    """Read a result's fields."""
+    """Read a result's fields; what a platform puts around a text is taken off, so that it reads the same."""
     found = Layout()
-    _read(found, text, "$", 0, 0)
+    path = "$"
+    for _ in range(MAX_WRAPS):
+        text = _LEAD.sub("", text, count=1)
+        inner = _wrapped(text)
+        if inner is None:
+            break
+        path, text = f"{path}{inner.path.removeprefix('$')}", inner.text
+    _read(found, text, path, 0, 0)
     return found
+
+
+def _wrapped(text: str) -> Field | None:
+    """The one text of a result such as `[{"type": "text", "text": …}]`, if what stands beside it says nothing."""
+    if _LITERAL_START.match(text) is None:
+        return None
+    read = Layout()
+    if not (_JSON_START.match(text) and _json(read, text, "$", 0, MAX_INNER)):
+        read = Layout()
+        if not _literal(read, text, "$", 0, MAX_INNER):
+            return None
+    told = [place for place in read.fields if not _MARKER.fullmatch(place.text)]
+    return told[0] if len(told) == 1 and told[0].text != text and _BLANK.search(told[0].text) else None
 
 
 def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
@@ -124,6 +157,7 @@ def _value(found: Layout, value: Any, path: str, record: int, *, key: str, depth
         for name, item in value.items():
             _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, key=name, depth=depth)
     elif isinstance(value, list):
+        found.counts.add(len(value))
         for index, item in enumerate(value):
             _value(found, item, f"{path}[{index}]", record, key=key, depth=depth)
     elif value is not None:
@@ -153,12 +187,19 @@ _OPEN = {"{": "}", "[": "]", "(": ")"}
 
 @dataclass(slots=True)
 class _Frame:
+    """One open bracket. value: pieces of the value being read; joined when it ends, as it may be a megabyte long."""
+
     path: str
     record: int
     keyed: bool
     index: int = 0
     key: str = ""
-    value: str = ""
+    value: list[str] = field(default_factory=list)
+
+    def taken(self) -> str:
+        text = "".join(self.value)
+        self.value.clear()
+        return text
 
     def place(self) -> str:
         """A key that is no plain name may be data (a product, a person): it is masked."""
@@ -180,12 +221,12 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
             top.index, top.key = top.index + 1, ""
         elif piece in ":=":
             if top.keyed and not top.key and top.value:
-                top.key, top.value = top.value.strip("\"'") or "*", ""
+                top.key = top.taken().strip("\"'") or "*"
             else:
-                top.value += piece
+                top.value.append(piece)
         elif piece in _OPEN:
             inner = found.open(top.record, top.key) if piece != "[" else top.record
-            top.value = ""
+            top.value.clear()
             top = _Frame(top.place(), inner, keyed=piece != "[")
             frames.append(top)
             if len(frames) > MAX_NESTED or len(found.fields) > MAX_FIELDS:
@@ -193,6 +234,8 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
         elif piece in ")]}":
             _close(found, top, depth)
             if len(frames) > 1:
+                if not top.keyed:
+                    found.counts.add(top.index + 1)
                 frames.pop()
                 top = frames[-1]
         elif piece in "\"'":
@@ -200,7 +243,7 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
             if lone > _LONE_QUOTES:
                 break
         else:
-            top.value = f"{top.value} {piece}" if top.value else piece
+            top.value.append(f" {piece}" if top.value else piece)
     else:
         for frame in frames:
             _close(found, frame, depth)
@@ -212,7 +255,7 @@ def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bo
 def _close(found: Layout, frame: _Frame, depth: int) -> None:
     if not frame.value:
         return
-    text, frame.value = frame.value, ""
+    text = frame.taken()
     if text[0] in "\"'" and text[-1] == text[0] and len(text) > 1:
         text = text[1:-1]
         if "\\" in text or "&" in text or "%" in text:
@@ -244,7 +287,8 @@ def _yaml(found: Layout, text: str, path: str, record: int) -> None:
             value = decoded("\n".join(pending)).strip()
             if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
                 value = value[1:-1]
-            found.add(f"{path}{f'[{index}]' if index >= 0 else ''}{f'.{key}' if key else ''}", value, current)
+            shown = f".{key if _NAME.fullmatch(key) else '*'}" if key else ""
+            found.add(f"{path}{f'[{index}]' if index >= 0 else ''}{shown}", value, current)
             pending.clear()
 
     for line in text.lstrip("<`~^ \n").split("\n"):
@@ -274,6 +318,7 @@ def _yaml(found: Layout, text: str, path: str, record: int) -> None:
         if head[:1] in ("'", '"') and (len(head) < 2 or not _ends(head[1:], head[0])):
             quote = head[0]
     flush()
+    found.counts.add(index + 1)
 
 
 def _ends(line: str, quote: str) -> bool:

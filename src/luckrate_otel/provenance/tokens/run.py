@@ -12,7 +12,7 @@ from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
-from luckrate_otel.provenance.tokens.place import Layout, layout
+from luckrate_otel.provenance.tokens.place import Field, Layout, layout
 from luckrate_otel.provenance.tokens.sources import Source, offered, sources
 from luckrate_otel.record import record
 
@@ -49,7 +49,7 @@ class Run:
     index: Index
     _layouts: dict[int, Layout] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
-    _blobs: list[tuple[str, ...]] = field(default_factory=list)
+    _blobs: list[str] = field(default_factory=list)
     _offered: tuple[str, ...] | None = None
     _strict: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
     _loose: dict[Atom, tuple[Match, ...]] = field(default_factory=dict)
@@ -103,8 +103,9 @@ class Run:
         self.index.spend(SCAN * len(self.sources))
         if not self._blobs:
             self._blobs = [forms.blobs(source.text) for source in self.sources]
-        held = (n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n])
-        return [Match(n, Form.ENCODED) for n in held if any(within(atom.phrase, plain) for plain in self._blobs[n])]
+        held = [n for n, source in enumerate(self.sources) if source.since <= step and self._blobs[n]]
+        self.index.spend(sum(len(self._blobs[n]) for n in held))
+        return [Match(n, Form.ENCODED) for n in held if within(atom.phrase, self._blobs[n])]
 
     def offers(self, phrase: str) -> bool:
         """The phrase is in the tool definitions or names a tool or agent. Read when first asked for; often never."""
@@ -128,6 +129,12 @@ class Run:
         if known is None:
             known = self._layouts[source] = layout(self.sources[source].text)
         return known
+
+    def places(self, source: int, phrase: str) -> list[Field]:
+        """The fields of a source that hold a phrase. A look goes over the whole text, which counts as work."""
+        read = self.layout(source)
+        self.index.spend(read.size + SCAN * len(read.fields))
+        return read.holding(phrase)
 
 
 def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:

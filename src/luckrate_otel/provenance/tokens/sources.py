@@ -9,6 +9,7 @@ from typing import Any
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens.leaves import MAX_DEPTH, TooMuch
 from luckrate_otel.record import record
+from luckrate_otel.rules.finding import named
 
 # Reading costs about 25 ms and, for a moment, 10 MB of words per million characters.
 MAX_TEXT = 4_000_000
@@ -40,8 +41,8 @@ class Source:
     def __str__(self) -> str:
         """How findings name it: `fetch_page #2`, `user`, `earlier lookup_order`."""
         if self.origin is Origin.RESULT:
-            return f"{self.tool} #{self.step}"
-        return f"earlier {self.tool}" if self.origin is Origin.EARLIER_RESULT else str(self.origin)
+            return f"{named(self.tool or '')} #{self.step}"
+        return f"earlier {named(self.tool or '')}" if self.origin is Origin.EARLIER_RESULT else str(self.origin)
 
 
 def sources(trajectory: Trajectory) -> tuple[Source, ...]:

@@ -13,6 +13,7 @@ from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Match, Run
 from luckrate_otel.provenance.tokens.severity import Level, Taint, severity
 from luckrate_otel.provenance.tokens.sources import Origin, Source
 from luckrate_otel.provenance.tokens.weigh import mentions_host, weigh
+from luckrate_otel.rules.finding import named
 
 _WORST = Taint(Level.FREE, 0, "", "", Form.SAME)
 _RESULTS = (Origin.RESULT, Origin.EARLIER_RESULT)
@@ -127,7 +128,7 @@ def _copied(judge: Judge, leaf: ArgLeaf, atom: Atom) -> str | None:
         if found and all(
             run.sources[n].origin in _RESULTS and run.sources[n].tool in judge.policy.untrusted for n in found
         ):
-            place = next((f.path for f in run.layout(found[0]).holding(passage)), "$")
+            place = next((f.path for f in run.places(found[0], passage)), "$")
             judge.suspects[atom.phrase] = Taint(Level.COPIED, found[0], place, "copied words", Form.COPIED)
             return atom.phrase
     return None
@@ -162,5 +163,5 @@ def _violation(run: Run, leaf: ArgLeaf, level: Severity, why: Taint) -> Violatio
     step, source = run.trajectory.steps[leaf.step], run.sources[why.source]
     origin = f"{source} {why.path} ({why.why})"
     evidence = () if source.step is None else (Evidence(source.step, run.trajectory.steps[source.step].span),)
-    message = f"{step.tool}.{leaf.path} ← {origin}"
+    message = f"{named(step.tool)}.{leaf.path} ← {origin}"
     return Violation("taint", "taint", level, message, leaf.step, step.tool, leaf.path, (origin,), evidence, step.span)

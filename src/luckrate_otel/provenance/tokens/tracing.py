@@ -81,6 +81,6 @@ def _sighting(run: Run, match: Match, atom: Atom) -> Sighting:
     source = run.sources[match.source]
     path = "$"
     if source.origin in (Origin.RESULT, Origin.EARLIER_RESULT):
-        path = next((f.path for f in run.layout(match.source).holding(run.stated(atom, match.source))), "$")
+        path = next((f.path for f in run.places(match.source, run.stated(atom, match.source))), "$")
     form = Form.SAME if match.form is Form.FOLDED and atom.text in source.text else match.form
     return Sighting(str(source.origin), source.step, source.tool, path, str(form), str(strength(match.form)))

@@ -28,9 +28,7 @@ def weigh(judge: Judge, lead: Lead) -> Taint | None:
                 return led
             continue
         trusted = judge.policy.fields.get(run.sources[match.source].tool or "", ())
-        read = run.layout(match.source)
-        run.index.spend(SCAN * len(read.fields))
-        for place in read.holding(phrase):
+        for place in run.places(match.source, phrase):
             if listed(place.path, trusted):
                 return None
             if not place.free and (place.phrase == phrase or (atom.kind is Kind.PATH and "<" in place.path)):
@@ -48,8 +46,8 @@ def weigh(judge: Judge, lead: Lead) -> Taint | None:
 def _led(judge: Judge, source: int, phrase: str) -> Taint | None:
     """The value stands in an answer beside a suspect that the call had asked for."""
     read = judge.run.layout(source)
-    places = read.holding(phrase)[:MAX_PLACES]
-    judge.run.index.spend(SCAN * len(read.fields) * (1 + len(places)))
+    places = judge.run.places(source, phrase)[:MAX_PLACES]
+    judge.run.index.spend(SCAN * len(read.fields) * len(places))
     records = [read.record(place.record) for place in places]
     for carried in judge.steered[source]:
         if (carried == phrase or any(within(carried, text) for text in records)) and judge.led_astray(carried):
