@@ -139,6 +139,20 @@ def main() -> None:
                     f"| {kind} | {size} | {spans} | {bare:.2f} | {ours:.2f} | {ours / bare:.2f} | {1e6 / ours:,.0f} |",
                     flush=True,
                 )
+    print("\n| graded traffic, bytes/span | spans/request | without journal µs/span | with µs/span | cost |")
+    print("|---:|---:|---:|---:|---:|")
+    for size in SIZES:
+        for spans in SPANS:
+            seed += 100
+            rounds = [
+                [
+                    cpu_per_span(role, "genai", spans, size, options.seconds, seed + turn)
+                    for role in ("processor", "journalled")
+                ]
+                for turn in range(0, options.rounds * 10, 10)
+            ]
+            without, ours = (median(column) for column in zip(*rounds, strict=True))
+            print(f"| {size} | {spans} | {without:.2f} | {ours:.2f} | {ours / without - 1:+.0%} |", flush=True)
     print("\n| open runs with spans of | wire bytes a span | memory a span | allowed: 1.5 × wire + 1 KiB | peak RSS |")
     print("|---:|---:|---:|---:|---:|")
     for size in SIZES:
