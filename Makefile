@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test check fix bench programs constraints clean
+.PHONY: help demo test check fix bench soak fuzz programs constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,18 @@ programs: ## real Collector, Jaeger, Prometheus and agents for the tests (needs 
 
 bench: $(READY) ## CPU time per span and memory on this machine
 	$(BIN)/python benchmarks/run.py
+
+FIGURES := .cache/figures.jsonl
+
+soak: $(READY) ## fifty crash rounds, floods past the memory bound, every fault; writes docs/reliability.md
+	@mkdir -p .cache && rm -f $(FIGURES)
+	LUCKRATE_CRASH_ROUNDS=50 LUCKRATE_FLOOD_MIB=250 LUCKRATE_FIGURES=$(FIGURES) \
+	  $(BIN)/python -m pytest -p no:randomly tests/faults
+	$(BIN)/python -m tests.faults.figures $(FIGURES)
+
+fuzz: $(READY) ## a million executions of all that reads strangers' bytes (guided by coverage where atheris installs)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python -m tests.fuzz
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -121,7 +121,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     config = _config(arguments)
     if arguments.dry_run:
         return _config_check(arguments)
-    return run(config)
+    return run(config, lambda: _config(arguments))
 
 
 def _config_check(arguments: argparse.Namespace) -> int:

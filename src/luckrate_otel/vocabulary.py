@@ -202,5 +202,12 @@ METRICS: Final = (
         ("luckrate.signal",),
         "Received less what was forwarded, is held, or was dropped with a reason; 0 unless there is a defect.",
     ),
+    Metric(
+        "luckrate.reloads",
+        Kind.COUNTER,
+        "{reload}",
+        ("luckrate.outcome",),
+        "SIGHUPs, by outcome: applied, or refused because a file was unusable.",
+    ),
     Metric("luckrate.late.spans", Kind.COUNTER, "{span}", (), "Spans that came after their run's verdict."),
 )

@@ -1,10 +1,20 @@
-"""What the fault tests measured, for docs/reliability.md: written where LUCKRATE_FIGURES says, else nowhere."""
+"""What the fault tests measured: noted by them where LUCKRATE_FIGURES says, and written into docs/reliability.md.
+
+python -m tests.faults.figures FIGURES
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+import re
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs/reliability.md"
+BEGIN, END = "<!-- figures: make soak -->", "<!-- end of figures -->"
 
 
 def note(fault: str, **figures: float) -> None:
@@ -13,3 +23,32 @@ def note(fault: str, **figures: float) -> None:
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"fault": fault, **figures}) + "\n")
+
+
+def table(lines: Iterable[str]) -> str:
+    """The last figures of each fault, in the order the faults first came."""
+    rows: dict[str, dict[str, float]] = {}
+    for line in lines:
+        figures = json.loads(line)
+        rows[figures.pop("fault")] = figures
+    told = [
+        f"| {fault} | {', '.join(f'{_words(name)} {value:,}' for name, value in figures.items())} |"
+        for fault, figures in rows.items()
+    ]
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+    return "\n".join([f"Measured on {machine}.", "", "| fault | figures |", "| --- | --- |", *told])
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def main() -> None:
+    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+    page = PAGE.read_text(encoding="utf-8")
+    pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    PAGE.write_text(pattern.sub(lambda _: f"{BEGIN}\n{table(lines)}\n{END}", page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,7 @@ from luckrate_otel.config import (
     load,
     parse,
 )
+from luckrate_otel.config.environment import state_folder
 from luckrate_otel.errors import ConfigError
 
 BACKEND = 'destinations: {backend: {endpoint: "http://next:4317"}}\n'
@@ -67,6 +68,7 @@ KEYS: list[tuple[str, str, Any]] = [
     ("metrics.prometheus", "none", None),
     ("metrics.otlp", "backend", "backend"),
     ("metrics.interval", "5s", 5.0),
+    ("log.format", "json", "json"),
     ("admin.endpoint", "localhost:3", Address("localhost", 3)),
     *[
         (f"{server}.{name}", value, held)
@@ -412,11 +414,9 @@ def test_the_journal_is_where_the_system_keeps_state(
     environ: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    config = parse(BACKEND, "c.yaml", environ)
-    assert (config.journal and config.journal.path) == Path(folder)
+    assert state_folder(environ) == Path(folder)
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    root = parse(BACKEND, "c.yaml", {"XDG_STATE_HOME": "/x"})
-    assert (root.journal and root.journal.path) == Path("/var/lib/luckrate-otel")
+    assert state_folder({"XDG_STATE_HOME": "/x"}) == Path("/var/lib/luckrate-otel")
 
 
 def test_no_journal_is_said_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from heapq import nsmallest
 
 from luckrate_otel.assemble.check import Candidate, candidates, last_candidates
 from luckrate_otel.assemble.clocks import Clocks, Limits
@@ -99,6 +100,21 @@ class Assembler:
             self.counts.links_dropped += len(oldest.links)
             self._drop_links(oldest)
         self._look_by(trace, now_ns + self._settle_ns)
+
+    def reconfigure(self, clocks: Clocks, limits: Limits) -> None:
+        """Wait and hold by these from the next look at each trace on."""
+        self._clocks = clocks
+        self._limits = limits
+        self._settle_ns = clocks.shortest_settle_ns
+        self._closing.reconfigure(clocks.late_window_ns, limits.late_bytes)
+        for trace in self._traces.values():
+            self._look_by(trace, self._now_ns)
+
+    def overview(self, at_most: int) -> list[tuple[str, int, int, int]]:
+        """(trace id, spans and records, bytes, next deadline) of the traces that are due first."""
+        waiting = (trace for trace in self._traces.values() if trace.size)
+        first = nsmallest(at_most, waiting, key=lambda trace: trace.queued_ns)
+        return [(trace.trace_id, trace.count, trace.size, trace.queued_ns) for trace in first]
 
     def waiting(self, trace_id: str) -> bool:
         """Whether anything of the trace still waits for a verdict."""

@@ -30,6 +30,10 @@ class Closing:
     def __len__(self) -> int:
         return len(self._kept) + len(self._spent)
 
+    def reconfigure(self, late_window_ns: int, late_bytes: int) -> None:
+        self._late_window_ns = late_window_ns
+        self._late_bytes = late_bytes
+
     # ---- payloads --------------------------------------------------------------------------------
 
     def charge(self, trace: Trace, size: int) -> None:

@@ -306,6 +306,16 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Log:
+    format: str = option(
+        choice("text", "json"),
+        "text",
+        "Of the program's own log on standard error: lines for people, or one JSON object a line.",
+        default="text",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Admin:
     endpoint: Address | None = option(
         ADDRESS,
@@ -353,6 +363,7 @@ class Config:
     journal: Journal | None = section_or_none(Journal)
     metrics: Metrics = section(Metrics)
     admin: Admin = section(Admin)
+    log: Log = section(Log)
     source: str = ""
 
 

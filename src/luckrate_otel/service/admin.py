@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from luckrate_otel.service.answers import Refused
-from luckrate_otel.service.auth import authorise
+from luckrate_otel.service.auth import Token, authorise
 
 Status = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ vertical-align:top}}table table{{border-left:1px solid #ccc;padding-left:.6rem}}
 <h1>luckrate-otel</h1>{body}</html>"""
 
 
-def admin_app(status: Callable[[], Status], ready: Callable[[], str | None], token: str | None) -> web.Application:
+def admin_app(status: Callable[[], Status], ready: Callable[[], str | None], token: Token) -> web.Application:
     """`/healthz` 200 while the process answers; `/readyz` 200, or 503 with the reason; `/status` HTML or JSON.
 
     status: a snapshot of plain values. ready: None, or why requests would be refused now. The two probes need no

@@ -19,6 +19,7 @@ from luckrate_otel import assemble
 from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, Limits, ServerTls
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
+from luckrate_otel.service.auth import Token, TokenFile
 from luckrate_otel.service.batch import Item
 from luckrate_otel.service.exporter import Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
@@ -132,12 +133,15 @@ def _text(path: Path | None) -> str | None:
     return str(path) if path else None
 
 
-def token(auth: Auth) -> str | None:
+def token(auth: Auth) -> Token:
     """The bearer token senders must show, None when none is asked for. OSError if its file cannot be read."""
     if auth.bearer is not None:
         return auth.bearer.reveal()
     if auth.bearer_file is not None:
-        return Path(auth.bearer_file).read_text().partition("\n")[0].strip()
+        try:
+            return TokenFile(auth.bearer_file)
+        except ValueError as error:
+            raise OSError(str(error)) from None
     return None
 
 

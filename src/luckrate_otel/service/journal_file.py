@@ -90,7 +90,8 @@ class JournalFile:
         self.kept = Kept()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
+            with suppress(PermissionError):  # a mounted volume belongs to another; the files are closed all the same
+                folder.chmod(0o700)
             self._open()
             self.restore_reserve()
         except (OSError, sqlite3.Error) as error:

@@ -40,7 +40,7 @@ class Keeping:
     def __init__(self, journal: Journal, assembler: Assembler, late_window_ns: int) -> None:
         self.journal = journal
         self._assembler = assembler
-        self._late_window_ns = late_window_ns
+        self.late_window_ns = late_window_ns
         self._kept: set[str] = set()
         self._coming: Counter[str] = Counter()
         self._rounds = 0
@@ -122,7 +122,7 @@ class Keeping:
         self._kept.difference_update(settled)
         partly = traces.difference(settled)
         left = [row for effect in effects if trace_of(effect) in partly and (row := left_by(effect)) is not None]
-        until_ns = wall_ns + self._late_window_ns
+        until_ns = wall_ns + self.late_window_ns
         judged = {e.run.run_id: Judged(e.run.run_id, e.revision, until_ns) for e in effects if isinstance(e, Closed)}
         replaced = [run_id for e in effects if isinstance(e, Closed) for run_id in e.supersedes if run_id not in judged]
         final = [effect.run_id for effect in effects if isinstance(effect, Final)] if forget else []

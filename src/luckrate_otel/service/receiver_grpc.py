@@ -13,7 +13,7 @@ import grpc.aio
 
 from luckrate_otel.errors import LuckrateError
 from luckrate_otel.service.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
-from luckrate_otel.service.auth import authorise
+from luckrate_otel.service.auth import Token, authorise
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials
@@ -37,7 +37,7 @@ class GrpcReceiver:
     refused: requests not taken, by outcome; without those that the library refuses itself (too large, no such method).
     """
 
-    def __init__(self, accept: Accept, *, token: str | None = None, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+    def __init__(self, accept: Accept, *, token: Token = None, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._accept = accept
         self._token = token
         self._repeats = Repeats(time.monotonic_ns)

@@ -28,7 +28,7 @@ from luckrate_otel.service.answers import (
     refusal_body,
     refusal_headers,
 )
-from luckrate_otel.service.auth import authorise
+from luckrate_otel.service.auth import Token, authorise
 from luckrate_otel.service.inflate import Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -71,7 +71,7 @@ class HttpReceiver:
         accept: Accept,
         from_json: FromJson = to_protobuf,
         *,
-        token: str | None = None,
+        token: Token = None,
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         deadline: float = DEADLINE,
         max_buffered_bytes: int = MAX_BUFFERED_BYTES,

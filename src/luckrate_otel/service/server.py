@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal as signals
-import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, Final
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from luckrate_otel.annotate import Point
 from luckrate_otel.assemble import Assembler
 from luckrate_otel.config import Address, Config, find_warnings
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.errors import Busy, ConfigError, Problem
-from luckrate_otel.service import build
+from luckrate_otel.service import build, logs
 from luckrate_otel.service.admin import admin_app, scrape_app
 from luckrate_otel.service.intake import Intake
 from luckrate_otel.service.journal import Journal
@@ -33,6 +33,7 @@ from luckrate_otel.service.queue import Account
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.reload import reload, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
@@ -48,6 +49,9 @@ TICK: Final = 0.2
 # Seconds for the queues to empty at shutdown. Kubernetes kills after 30.
 DRAIN: Final = 15.0
 
+# Open traces that the status page lists, those due first.
+SHOWN: Final = 100
+
 # What is left when a sender hangs up in the middle of a request.
 GRACE: Final = 2.0
 
@@ -57,7 +61,7 @@ class Server:
 
     def __init__(self, config: Config, specs: Sequence[Spec]) -> None:
         self._config = config
-        self._specs = tuple(specs) or (Spec.from_mapping({"name": "default"}),)
+        self._specs = _in_force(specs)
         self.ledger = Ledger()
         self.addresses: dict[str, str] = {}
         self._started_ns = time.monotonic_ns()
@@ -179,6 +183,28 @@ class Server:
                 if self._repeats.due("tick") is not None:
                     _log.exception("a round of verdicts failed")
 
+    def reload(self, config: Config, specs: Sequence[Spec]) -> Sequence[str]:
+        """Take over specs, clocks and limits, between two requests; returns the keys that wait for a restart."""
+        waiting = waits_for_restart(self._config, config)
+        self._specs = self._judge.specs = _in_force(specs)
+        clocks = build.clocks(config.clocks, self._specs)
+        self._assembler.reconfigure(clocks, build.limits(config.limits))
+        if self._keeping is not None:
+            self._keeping.late_window_ns = clocks.late_window_ns
+        for spec in self._specs:
+            self._meter.start_at_zero(spec.name)
+        limits = replace(
+            self._config.limits,
+            held_bytes=config.limits.held_bytes,
+            late_bytes=config.limits.late_bytes,
+            link_bytes=config.limits.link_bytes,
+        )
+        self._config = replace(self._config, specs=config.specs, clocks=config.clocks, limits=limits)
+        return waiting
+
+    def count_reload(self, outcome: str) -> None:
+        self._meter.record(Point("luckrate.reloads", 1, {"luckrate.outcome": outcome}))
+
     def ready(self) -> str | None:
         """None, or why a request would be refused now."""
         if self._stopping.is_set():
@@ -239,6 +265,7 @@ class Server:
     def status(self) -> Mapping[str, Any]:
         """A snapshot of plain values: names, ids and counts only."""
         counts = self._assembler.counts
+        now = time.monotonic_ns()
         return {
             "version": version("luckrate-otel"),
             "uptime_seconds": round((time.monotonic_ns() - self._started_ns) / 1e9, 1),
@@ -255,6 +282,10 @@ class Server:
                 "standing_verdicts": self._judge.standing,
                 "waiting_for_evaluation": self._judge.waiting,
             },
+            "open_traces": [
+                {"trace_id": trace_id, "entries": count, "bytes": size, "due_in_seconds": round((due - now) / 1e9, 1)}
+                for trace_id, count, size, due in self._assembler.overview(SHOWN)
+            ],
             "held": {
                 "spans": counts.held_spans + self.ledger.underway,
                 "bytes": counts.held_bytes,
@@ -373,27 +404,43 @@ class Server:
                 yield count, {**where, "luckrate.outcome": "dropped", "luckrate.reason": reason}
 
 
+def _in_force(specs: Sequence[Spec]) -> tuple[Spec, ...]:
+    """Without a spec only the rules that are on by default are graded."""
+    return tuple(specs) or (Spec.from_mapping({"name": "default"}),)
+
+
 def _counts(pairs: Iterable[tuple[str, int]]) -> str:
     return " ".join(f"{name} {count}" for name, count in pairs if count)
 
 
-def run(config: Config) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit status: 0, or 1 if something had to be left behind."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+def run(config: Config, reread: Callable[[], Config]) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status: 0, or 1 if something had to be left behind.
+
+    reread: gives the configuration anew at each SIGHUP, or raises ConfigError.
+    """
+    logs.configure(config.log.format)
     return_large_blocks()
-    return asyncio.run(_run(Server(config, load_specs(config.specs)), config))
+    return asyncio.run(_run(Server(config, load_specs(config.specs)), config, reread))
 
 
-async def _run(server: Server, config: Config) -> int:
+async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signals.SIGTERM, signals.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    reloads: set[asyncio.Task[None]] = set()
+
+    def hang_up() -> None:
+        task = loop.create_task(reload(server, reread))
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
     for warning in find_warnings(config):
         _log.warning("%s", warning)
     await server.start()
     _log.info("journal: %s", config.journal.path if config.journal else "none; a kill loses what is held or queued")
     _log.info("listening: %s", ", ".join(f"{name} {address}" for name, address in server.addresses.items()))
+    loop.add_signal_handler(signals.SIGHUP, hang_up)
     await stop.wait()
     _log.info("stopping")
     return 0 if await server.stop() else 1
