@@ -1,6 +1,6 @@
 """What the fault tests measured: noted by them where LUCKRATE_FIGURES says, and written into docs/reliability.md.
 
-    python -m tests.faults.figures FIGURES
+python -m tests.faults.figures FIGURES
 """
 
 from __future__ import annotations
