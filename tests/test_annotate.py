@@ -23,7 +23,8 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.telemetry import Head
+from luckrate_otel.record import replace as copy_with
+from luckrate_otel.telemetry import Head, SpanEvent
 from luckrate_otel.vocabulary import ATTRIBUTES, METRICS, Kind
 
 TRACE = "0a" * 16
@@ -242,3 +243,10 @@ def test_a_violation_on_a_span_that_has_left_is_not_lost(left: set[str], rule: s
     run = replace(RUN, left=frozenset(left))
     notes = annotate(run, TRAJECTORY, verdict(violation(rule))).spans
     assert [note.span_id for note in notes if note.events] == ([place] if place else [])
+
+
+def test_records_and_frozen_dataclasses_are_copied_by_the_same_replace() -> None:
+    """The type checker takes one for the other."""
+    assert copy_with(SpanEvent("a", 1), name="b") == SpanEvent("b", 1)
+    assert copy_with(FACTS[0].head, name="b").name == "b"
+    assert FACTS[0].head.name == ROOT

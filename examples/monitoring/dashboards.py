@@ -423,6 +423,14 @@ def processor() -> dashboard.Dashboard:
         )
         .with_panel(
             lines(
+                "Journal",
+                "Bytes on disk; it empties when runs close and destinations take.",
+                query("luckrate_journal_size_bytes", "{{instance}}"),
+                unit="bytes",
+            )
+        )
+        .with_panel(
+            lines(
                 "Late spans",
                 "They came after the verdict of their run; raise clocks.settle if there are many.",
                 query("sum by (instance) (rate(luckrate_late_spans_total[$__rate_interval]))", "{{instance}}"),

@@ -111,7 +111,7 @@ def annotate_early(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> 
 
 def _unnumbered(event: SpanEvent) -> SpanEvent:
     kept = {key: value for key, value in event.attributes.items() if key != "luckrate.step.index"}
-    return replace(event, attributes=kept)
+    return SpanEvent(event.name, event.time_ns, kept)
 
 
 def _span_notes(places: _Places, trajectory: Trajectory, verdict: Verdict) -> dict[str, SpanNote]:

@@ -262,6 +262,31 @@ def _spec_check(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _spec_schema(_: argparse.Namespace) -> int:
+    from luckrate_otel.specschema import spec_schema
+
+    print(json.dumps(spec_schema(), indent=2))
+    return PASSED
+
+
+def _spec_infer(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.infer import infer
+
+    print(infer(_read(arguments.files).trajectories, arguments.name).text, end="")
+    return PASSED
+
+
+def _spec_test(arguments: argparse.Namespace) -> int:
+    from luckrate_otel.quality import quality
+    from luckrate_otel.reports.quality import quality_json, quality_text
+    from luckrate_otel.specfile import load_spec
+
+    spec = load_spec(arguments.spec)
+    found = quality(spec, _read(arguments.good).trajectories)
+    print(json.dumps(quality_json(found), ensure_ascii=False) if arguments.format == "json" else quality_text(found))
+    return FAILED if found.failing or not found.runs else PASSED
+
+
 def _health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
     from http.client import HTTPException
@@ -417,6 +442,14 @@ def _parser() -> _Parser:
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
     spec_check = _command(spec, "check", "read spec files and tell every problem", _spec_check)
     spec_check.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    _command(spec, "schema", "print the JSON Schema of spec files, for editors", _spec_schema)
+    spec_infer = _command(spec, "infer", "propose a spec from known-good runs, to be edited", _spec_infer)
+    spec_infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    spec_infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
+    spec_test = _command(spec, "test", "test a spec on known-good runs and on mutants of them", _spec_test)
+    spec_test.add_argument("--spec", type=Path, required=True, metavar="F")
+    spec_test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
+    spec_test.add_argument("--format", choices=("text", "json"), default="text")
 
     config = _command(commands, "config", "work on the configuration").add_subparsers(metavar="COMMAND", required=True)
     _add_config(_command(config, "check", "read it with its specs, tell every problem, print it", _config_check))

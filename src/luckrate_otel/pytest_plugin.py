@@ -5,7 +5,8 @@
         assert "Done" in answer("Refund order 88213.")
 
 That the test passes says that the output was right; the spec says whether the way there was. A hard violation fails the
-test; soft ones fail the session when most runs of a test have one. OpenTelemetry is loaded only where the marker is.
+test; soft ones fail the session when most runs of a test have one. OpenTelemetry is loaded only where the marker is
+used.
 """
 
 from __future__ import annotations

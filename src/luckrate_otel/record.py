@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dataclasses import replace
 else:
     from dataclasses import dataclass, fields
+    from dataclasses import replace as replace_frozen
 
     def record(*, frozen: bool, **options: Any) -> Any:
         """`@record(frozen=True, slots=True)`, as `dataclass`; equality and hash are those of a frozen one."""
@@ -26,8 +27,14 @@ else:
         return made
 
     def replace(value: Any, /, **changes: Any) -> Any:
-        """A copy of a record with other fields, as `dataclasses.replace`. AttributeError: it has no such field."""
-        copied = value.__copy__()
+        """A copy of a record with other fields, as `dataclasses.replace`. AttributeError: it has no such field.
+
+        Of a frozen dataclass too: to the type checker both are the same, so it cannot tell where one is meant.
+        """
+        copy = getattr(value, "__copy__", None)
+        if copy is None:
+            return replace_frozen(value, **changes)
+        copied = copy()
         for name, new in changes.items():
             setattr(copied, name, new)
         return copied

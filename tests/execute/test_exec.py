@@ -24,6 +24,7 @@ AGENT = ROOT / "examples/ci/agent.py"
 SPEC = ROOT / "examples/ci/refunds.yaml"
 REPLAY = Path(__file__).parent / "replay.py"
 PYTHON = sys.executable
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., tuple[int, str, str]]
 

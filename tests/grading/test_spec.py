@@ -289,3 +289,22 @@ def test_the_first_spec_that_fits_grades() -> None:
     ]
     assert select(specs, RUN) is specs[1]
     assert select([], RUN) is None
+
+
+def test_a_spec_of_luckrate_0_3_is_taken_as_it_is() -> None:
+    """Its dict with tuples, and the same keys from YAML; the whole vocabulary, compared with the original elsewhere."""
+    original = {
+        "tools": {"lookup_order", "check_policy", "issue_refund", "fetch_page"},
+        "required": ["check_policy"],
+        "forbidden": [],
+        "before": [("check_policy", "issue_refund")],
+        "max_steps": 6,
+        "no_repeat": True,
+        "ground": True,
+        "untrusted": ["fetch_page"],
+        "privileged": ["issue_refund"],
+        "secrets": True,
+    }
+    assert [rule.id for rule in Spec.from_mapping(original).rules] == [
+        "unknown_tool", "required", "before", "max_steps", "no_repeat", "taint", "ground", "secrets",
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ import luckrate_otel.pytest_plugin
 import luckrate_otel.sdk.collect  # noqa: F401 - shared with the inner session
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[2] / "examples/ci"
 

@@ -16,6 +16,7 @@ import luckrate_otel.sdk.collect  # inner sessions forget what they import; what
 import luckrate_otel.specfile  # noqa: F401
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
 
 AGENT = """
 import pytest

@@ -53,6 +53,7 @@ def scene(folder: Path) -> Iterator[Seen]:
             "METRICS_BACKEND": metrics.otlp,
             "SELF_METRICS_PORT": str(free_ports(1)[0]),
             "LUCKRATE_SETTLE": "5s",
+            "LUCKRATE_JOURNAL": str(folder / "journal"),
             "LUCKRATE_METRICS_INTERVAL": "1s",
         }
         config = ROOT / "collector-config/sidecar"

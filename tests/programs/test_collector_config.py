@@ -55,6 +55,7 @@ class Site:
             "SELF_METRICS_PORT": str(free_ports(1)[0]),
             # A Collector's sending queue has several consumers, so that requests overtake each other.
             "LUCKRATE_SETTLE": "3s",
+            "LUCKRATE_JOURNAL": str(self.folder / "journal"),
         }
 
     def collector(self, config: str, binary: str = "otelcol", **env: str) -> None:
@@ -174,7 +175,7 @@ def test_scaled_keeps_each_trace_on_one_replica(site: Site) -> None:
     )
     site.collector("scaled/collector.yaml", LUCKRATE_1=first["LUCKRATE"], LUCKRATE_2=second["LUCKRATE"])
     site.processor("scaled/luckrate.yaml", **first)
-    site.processor("scaled/luckrate.yaml", **second)
+    site.processor("scaled/luckrate.yaml", **second, LUCKRATE_JOURNAL=str(site.folder / "second"))
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS, times=3)
     site.wait_for_verdicts(3 * len(VERDICTS))
     assert verdicts(site, sent) == sorted(EXPECTED * 3)

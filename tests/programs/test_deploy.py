@@ -100,6 +100,7 @@ def test_manifests_name_each_other(tmp_path: Path) -> None:
 def test_compose_mounts_what_exists() -> None:
     (compose,) = documents(DEPLOY / "compose/compose.yaml")
     mounts = [mount.split(":")[0] for service in compose["services"].values() for mount in service.get("volumes", ())]
+    mounts = [mount for mount in mounts if mount not in compose["volumes"]]
     assert [mount for mount in mounts if not (DEPLOY / "compose" / mount).exists()] == []
     build = compose["services"]["luckrate"]["build"]
     context = (DEPLOY / "compose" / build["context"]).resolve()

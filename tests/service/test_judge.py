@@ -7,9 +7,10 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
+from luckrate_otel.adapters import read
 from luckrate_otel.assemble import Assembler
 from luckrate_otel.conversation import Conversations
-from luckrate_otel.facts import CloseReason, Evaluation, Role
+from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp.decode import decode_span
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.pipeline import grade
@@ -17,9 +18,10 @@ from luckrate_otel.service.judge import Judge, Sendings
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
+from luckrate_otel.telemetry import LogRecord
 from luckrate_otel.waiting import Waiting
 from luckrate_otel.windows import Windows
-from tests.making import TRACE, agent, log, sid, tool
+from tests.making import TRACE, agent, sid, tool
 
 S = 1_000_000_000
 ENVELOPE = Envelope()
@@ -46,11 +48,12 @@ class Live:
         wire = SpanProto(trace_id=bytes.fromhex(trace(name)), span_id=bytes.fromhex(sid(name))).SerializeToString()
         self.assembler.add(root, int(at * S), payload=Payload(ENVELOPE, wire), size=1)
 
-    def label(self, label: str, at: float, name: str = "a1") -> None:
-        self.assembler.add(
-            log(Role.AGENT, name, 9, evaluations=(Evaluation("right", label, time_ns=9),), trace=trace(name)),
-            int(at * S),
-        )
+    def label(self, label: str, at: float, name: str = "a1", **more: Any) -> None:
+        """The evaluator's log record, as it arrives."""
+        told = {"gen_ai.evaluation.name": "right", "gen_ai.evaluation.score.label": label, **more}
+        facts = read(LogRecord(trace(name), sid(name), "gen_ai.evaluation.result", 9_000_000, told))
+        assert facts is not None
+        self.assembler.add(facts, int(at * S))
 
     def settle(self, at: float) -> Sendings:
         return self.judge.settle(self.assembler.take(int(at * S)), int(at * S))
@@ -100,6 +103,23 @@ def test_the_verdict_comes_with_the_evaluation() -> None:
     out = live.settle(30)
     assert (told(out), runs(out), live.judge.waiting) == ([("lucky", "evaluation", None)], 1, 0)
     assert (told(live.settle(200)), live.judge.is_due(200 * S)) == ([], False)
+
+
+def test_a_score_that_is_a_text_is_a_number() -> None:
+    live = Live(output={"evaluation": {"name": "right", "threshold": 0.75}})
+    live.run()
+    live.assembler.add(scored("0.8"), S)
+    assert told(live.settle(11)) == [("lucky", "evaluation", None)]
+
+
+def scored(value: Any) -> Any:
+    told = {"gen_ai.evaluation.name": "right", "gen_ai.evaluation.score.value": value}
+    return read(LogRecord(trace("a1"), sid("a1"), "gen_ai.evaluation.result", 9_000_000, told))
+
+
+def test_what_is_no_number_is_no_score() -> None:
+    scores = [scored(value).evaluations[0].score for value in (1, 0.5, "0.5", "good", "nan", True, None)]
+    assert scores == [1.0, 0.5, 0.5, None, None, None, None]
 
 
 def test_the_verdict_comes_without_it_when_the_wait_is_over_to_the_nanosecond() -> None:

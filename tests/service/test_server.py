@@ -347,6 +347,7 @@ def test_a_full_queue_makes_the_sender_keep_its_data() -> None:
 receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: none}}}}
 {more.replace("X", hop.endpoint)}
 metrics: {{prometheus: none}}
+journal: none
 admin: {{endpoint: "127.0.0.1:0"}}
 """,
                 "test.yaml",

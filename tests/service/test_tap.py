@@ -45,4 +45,4 @@ def test_only_what_is_ours_leaves(tmp_path: Path) -> None:
     # Those that appear with their first event, and had none here.
     unseen = {"revisions", "not_graded", "not_evaluated", "case_soft_majority"}
     assert shown <= known
-    assert known - shown <= {f"luckrate_{name}_total" for name in unseen}
+    assert known - shown <= {"luckrate_journal_size_bytes"} | {f"luckrate_{name}_total" for name in unseen}

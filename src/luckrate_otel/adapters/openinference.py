@@ -35,12 +35,15 @@ _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
 _HANDOFF = re.compile(r"handoff to (.+)")
 # smolagents' prompt template for a managed agent, around the task that the manager's model wrote.
 _MANAGED = re.compile(
-    r"You're a helpful agent named '(?P<name>[^']+)'\.\s*\n.*?---\s*\nTask:\s*\n(?P<task>.*?)\n\s*---", re.DOTALL
+    r"You're a helpful agent named '(?P<name>[^']+)'\.\s*\n(?:.*?---\s*\nTask:\s*\n(?P<task>.*?)\n\s*---)?", re.DOTALL
 )
 _ROLE_OF = {"TOOL": Role.TOOL, "LLM": Role.MODEL, "AGENT": Role.AGENT, "CHAIN": Role.WRAPPER}
 # repr() of an object, often cut (LlamaIndex): no answer in the agent's words.
 _OBJECT = re.compile(r"[A-Z]\w+\(\w+=")
-_RUN_SUFFIXES = (".run", ".stream", ".arun")
+_RUN_SUFFIXES = (".run", ".stream", ".arun", ".__call__", ".acall")
+# LlamaIndex's workflow steps name their agent only inside the repr of the event that they were given.
+_CURRENT_AGENT = re.compile(r"current_agent_name='([^'\\]+)'")
+_DSPY_END = "finish"  # DSPy's ReAct ends its loop with a tool of this name
 
 
 def read(span: Span) -> Facts | None:
@@ -67,6 +70,8 @@ def _tool(span: Span) -> Facts | None:
     args, args_gap = _arguments(span)
     if tool == FINAL_ANSWER and "smolagents" in span.head.scope:
         return facts(Role.WRAPPER, NAME, span, final_output=_answer(args))
+    if tool == _DSPY_END and span.head.scope.endswith(".dspy"):
+        return facts(Role.WRAPPER, NAME, span)
     back = returned(attributes.get(OUTPUT))
     ok, error = failure(span)
     if ok and back.text is None and span.head.status is Status.UNSET and "crewai" in span.head.scope:
@@ -253,11 +258,13 @@ def _container(span: Span, role: Role) -> Facts:
         name = name_of(span.head.name) if graph else None
     elif role is Role.AGENT and name is None:
         role = Role.WRAPPER  # OpenAI Agents SDK: the trace itself, no agent
+    if role is Role.WRAPPER and span.head.scope.endswith(".llama_index"):
+        name = _current_agent(attributes)
     if role is Role.WRAPPER and "langgraph_node" in metadata:
         return facts(role, NAME, span)  # a node: what it was given is state, and often large
     task, final = _task(attributes.get(INPUT)), _final(attributes.get(OUTPUT))
     if role is Role.AGENT and task and (managed := _MANAGED.match(task)):
-        return _managed(span, managed["name"], managed["task"].strip(), final)
+        return _managed(span, managed["name"], managed["task"], final)
     return facts(
         role,
         NAME,
@@ -268,9 +275,9 @@ def _container(span: Span, role: Role) -> Facts:
     )
 
 
-def _managed(span: Span, name: str, task: str, final: str | None) -> Facts:
+def _managed(span: Span, name: str, task: str | None, final: str | None) -> Facts:
     """smolagents calls a managed agent like a tool, without a tool span: its own span is the call, its prompt the
-    argument.
+    argument. task None: the prompt was cut before its end.
     """
     ok, error = failure(span)
     return facts(
@@ -279,7 +286,8 @@ def _managed(span: Span, name: str, task: str, final: str | None) -> Facts:
         span,
         agent=name_of(name),
         tool=name,
-        args={"task": task},
+        args=None if task is None else {"task": task.strip()},
+        args_gap=Gap.TRUNCATED if task is None else None,
         result=final if ok else None,
         ok=ok,
         error=error,
@@ -293,6 +301,14 @@ def _agent_name(span: Span, role: Role) -> str | None:
     if found is None and role is Role.AGENT and "openai_agents" not in span.head.scope:
         found = name_of(_without_suffix(span.head.name))
     return found if role is Role.AGENT else None
+
+
+def _current_agent(attributes: Mapping[str, Value]) -> str | None:
+    for key in (INPUT, OUTPUT):
+        value = attributes.get(key)
+        if isinstance(value, str) and (found := _CURRENT_AGENT.search(value)):
+            return name_of(found[1])
+    return None
 
 
 def _task(value: Value) -> str | None:

@@ -31,6 +31,7 @@ _LIKE_FAILURE = re.compile(
     re.IGNORECASE,
 )
 _OUTCOMES = {"error": False, "failed": False, "failure": False, "success": True, "ok": True, "completed": True}
+_REPRS = ("content=", "Command(", "status='")
 _DEPTH = 6
 
 
@@ -88,7 +89,7 @@ def _opened(value: Value, depth: int) -> Returned | None:
 def _from_text(text: str, depth: int) -> Returned:
     start = text[:1]
     if not depth or start not in ("{", "[", '"') or not start:
-        return _from_repr(text) if text.startswith(("content=", "Command(")) else Returned(text)
+        return _from_repr(text) if text.startswith(_REPRS) else Returned(text)
     if start != '"' and not any(key in text for key in _WRAPPING_KEYS):
         return Returned(text)  # most results: the tool's own JSON, which need not be parsed at all
     try:
@@ -97,7 +98,7 @@ def _from_text(text: str, depth: int) -> Returned:
         # Plain text may begin with a bracket too; only a wrapping that was cut hides where the output begins.
         return Returned(None, gap=Gap.TRUNCATED) if _begins_wrapping(text) else Returned(text)
     if isinstance(found, str):
-        return _from_repr(found) if found.startswith(("content=", "Command(")) else Returned(found)
+        return _from_repr(found) if found.startswith(_REPRS) else Returned(found)
     return _opened(found, depth) or Returned(text)
 
 
@@ -184,7 +185,14 @@ def _from_blocks(value: list[Any] | tuple[Any, ...], depth: int) -> Returned | N
 
 
 def _from_repr(text: str) -> Returned:
-    """str() of a LangChain ToolMessage or Command."""
+    """str() of a LangChain ToolMessage or Command, or of Agno's FunctionExecutionResult."""
+    if text.startswith("status="):
+        fields = python_repr.read_fields(text)
+        ok = outcome(fields.get("status"))
+        told = fields.get("error") if ok is False else fields.get("result")
+        if ok is None or "result" not in fields or "error" not in fields:
+            return Returned(text)
+        return Returned(told if isinstance(told, str) else dumps(told), ok)
     if text.startswith("Command("):
         try:
             found = python_repr.read(text)

@@ -23,6 +23,7 @@ NAME = "traceloop"
 
 KIND = "traceloop.span.kind"
 ENTITY, INPUT, OUTPUT = "traceloop.entity.name", "traceloop.entity.input", "traceloop.entity.output"
+LI_TOOL = "tool.name"  # opentelemetry-instrumentation-llamaindex
 LC_AGENT = "traceloop.association.properties.lc_agent_name"
 
 _KINDS = {"tool": Role.TOOL, "agent": Role.AGENT, "workflow": Role.WRAPPER, "task": Role.WRAPPER}
@@ -40,6 +41,10 @@ def read(span: Span) -> Facts | None:
         role = Role.AGENT  # LangGraph: the graph itself, inside an `invoke_agent` span of the same name
     if role is Role.TOOL:
         return _tool(span)
+    if kind == "task" and (tool := text_of(attributes.get(LI_TOOL))):
+        return _llama_index_tool(span, tool)
+    if role is Role.WRAPPER and span.head.scope.endswith(".llamaindex"):
+        return _llama_index_step(span)
     return _container(span, role) if role else None
 
 
@@ -60,6 +65,41 @@ def _tool(span: Span) -> Facts | None:
         args=args,
         call_id=call_id,
         back=_result(attributes.get(OUTPUT, attributes.get("gen_ai.tool.call.result"))),
+    )
+
+
+def _llama_index_tool(span: Span, tool: str) -> Facts | None:
+    """A step of a LlamaIndex workflow that ran a tool: its kind is `task`, its output a ToolCallResult."""
+    found, _ = structured(span.attributes.get(OUTPUT))
+    told = found.get("tool_output") if isinstance(found, Mapping) else None
+    back = Returned(None, gap=Gap.NOT_CAPTURED)
+    if isinstance(told, Mapping):
+        flagged = told.get("is_error")
+        back = replace(returned(told.get("blocks")), ok=not flagged if isinstance(flagged, bool) else None)
+    return genai.read_tool(
+        span,
+        adapter=NAME,
+        tool=tool,
+        args=arguments(span.attributes.get("tool.arguments")),
+        call_id=text_of(found.get("tool_id")) if isinstance(found, Mapping) else None,
+        back=back,
+    )
+
+
+def _llama_index_step(span: Span) -> Facts:
+    """Only the outputs of a workflow's steps tell anything: the agent at work, what it was asked, what it answered."""
+    found, _ = structured(span.attributes.get(OUTPUT))
+    told = found if isinstance(found, Mapping) else {}
+    result = told.get("result")
+    asked = texts(messages(told.get("input")), "user") if isinstance(told.get("input"), (list, tuple)) else ()
+    answer = messages(result.get("response"), "assistant") if isinstance(result, Mapping) else ()
+    return facts(
+        Role.WRAPPER,
+        NAME,
+        span,
+        agent=name_of(told.get("current_agent_name")),
+        task_input=asked[-1] if asked else None,
+        final_output=text_in(answer[-1]) or None if answer else None,
     )
 
 

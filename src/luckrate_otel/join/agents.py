@@ -20,7 +20,9 @@ class Agents:
         # Agents that stand beside their tools instead of above them (n8n), per parent.
         self._beside: dict[str, list[Facts]] = {}
         self._agreed: dict[str, set[str]] = {}
-        self._workflow = next((f.agent for f in facts if f.role is Role.WRAPPER and f.agent), None)
+        # Where only steps of a workflow name an agent, and all name the same one (LlamaIndex).
+        names = {f.agent for f in facts if f.role is Role.WRAPPER and f.agent and not f.log}
+        self._only = next(iter(names)) if len(names) == 1 else None
         for fact in facts:
             if not fact.log and (fact.role is Role.AGENT or fact.delegate):
                 self._beside.setdefault(fact.head.parent_id, []).append(fact)
@@ -40,13 +42,14 @@ class Agents:
         ids = execution.spans if execution else ()
         found = next((name for span_id in ids if (name := self._above(span_id))), None)
         if found is None and issue is not None:
-            found = issue.named or issue.source.agent or self._above(issue.source.head.span_id)
+            source = issue.source
+            found = issue.named or source.agent or self._above(source.head.span_id) or self._of_workflow((), issue)
         if found is None and execution is not None:
             found = self._at_work(execution)
         if found is None:
             origin = execution.fact if execution else issue.source if issue else None
             found = self._neighbours(origin) if origin else None
-        return found or self._of_workflow(ids, issue) or MAIN
+        return found or self._of_workflow(ids, issue) or self._only or MAIN
 
     def _above(self, span_id: str) -> str | None:
         nameless = False

@@ -50,6 +50,6 @@ def under_own_ids(inputs: tuple[Message, ...], asked: Iterable[Call]) -> tuple[M
 def _renamed(part: Part, own: Mapping[int, Call], renamed: Mapping[str | None, str | None]) -> Part:
     if isinstance(part, Call) and id(part) in own:
         return replace(part, call_id=own[id(part)].call_id)
-    if isinstance(part, Response) and part.call_id in renamed:
+    if isinstance(part, Response) and part.call_id is not None and part.call_id in renamed:
         return replace(part, call_id=renamed[part.call_id])
     return part

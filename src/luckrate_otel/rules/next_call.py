@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key
-from luckrate_otel.rules.lens import Hit, Lens
+from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.same import About
 
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
@@ -28,37 +30,76 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
 
 def read(clause: Pair, lens: Lens) -> Reading:
     """One break per a. Of calls that overlap and follow a side by side, any may be the next."""
-    order, steps = lens.order, lens.trajectory.steps
+    order, count = lens.order, len(lens.trajectory.steps)
     accused = {hit.step: hit for hit in lens.accused(clause.first, clause.same.first)}
     answers = {hit.step: hit for hit in lens.clearing(clause.then, clause.same.then)}
     running: list[tuple[float, int]] = []  # a's that may still be going on: (ended, step), a heap
-    turn: dict[int, float] = {}  # a's whose next call is due → when the first of those that followed has ended
+    turn = _Turn()
     broken: dict[int, Found] = {}
-    for step in range(len(steps)):
+    for step in range(count):
+        broken.update((a, _broken(clause, lens, a)) for a in turn.expire(order.issued[step]))
         while running and running[0][0] <= order.issued[step]:
-            turn[heappop(running)[1]] = inf
-        for a, until in list(turn.items()):
-            if until <= order.issued[step]:
-                broken[a] = _broken(clause, lens, a)
-                del turn[a]
-            elif _answers(answers.get(step), accused[a]) and clause.within.holds(order, a, step):
-                del turn[a]
-            else:
-                turn[a] = min(until, order.ended[step])
+            a = heappop(running)[1]
+            turn.open(a, accused[a].about)
+        if step in answers:
+            met = turn.answer(answers[step].about)
+            # One that is too far off now is no nearer to any later call.
+            broken.update((a, _broken(clause, lens, a)) for a in met if not clause.within.holds(order, a, step))
+        turn.limit(order.ended[step])
         if step in accused:
             heappush(running, (order.ended[step], step))
-    last = len(steps) - 1
-    for a, until in turn.items():
-        # One that came in its place, and that nothing can come beside any more, decides it now.
-        decided = until == -inf or not clause.within.holds(order, a, last)
-        broken[a] = _broken(clause, lens, a, still_open=not decided)
-    for _, a in running:
-        broken[a] = _broken(clause, lens, a, still_open=clause.within.holds(order, a, last))
+    # One that came in its place, and that nothing can come beside any more, decides it now.
+    broken.update((a, _broken(clause, lens, a)) for a in turn.expire(-inf))
+    for a in (*turn.waiting(), *(a for _, a in running)):
+        broken[a] = _broken(clause, lens, a, still_open=clause.within.holds(order, a, count - 1))
     return Reading([broken[a] for a in sorted(broken)], activated=bool(accused))
 
 
-def _answers(answer: Hit | None, a: Hit) -> bool:
-    return answer is not None and a.about is not None and answer.about in (None, a.about)
+class _Turn:
+    """The a's whose next call is due, each until the first of the calls that followed it has ended.
+
+    Those that became due earlier have seen all that the later ones have, so that their ends are never later: groups of
+    one end each, in order of their ends. What is the same is merged, so that every a is moved O(log n) times.
+    """
+
+    __slots__ = ("_by_about", "_groups")
+
+    def __init__(self) -> None:
+        self._groups: deque[tuple[float, list[tuple[int, About | None]]]] = deque()
+        self._by_about: dict[About | None, dict[int, None]] = {}
+
+    def open(self, a: int, about: About | None) -> None:
+        self._by_about.setdefault(about, {})[a] = None
+        self._groups.append((inf, [(a, about)]))
+
+    def expire(self, at: float) -> list[int]:
+        """Those whose time has passed."""
+        passed: list[int] = []
+        while self._groups and self._groups[0][0] <= at:
+            for a, about in self._groups.popleft()[1]:
+                if a in self._by_about.get(about, ()):
+                    del self._by_about[about][a]
+                    passed.append(a)
+        return passed
+
+    def answer(self, about: About | None) -> list[int]:
+        """Those that a call about this answers; one that may be about anything answers all that are about something."""
+        abouts = [known for known in self._by_about if known is not None] if about is None else [about]
+        return [a for known in abouts for a in self._by_about.pop(known, {})]
+
+    def limit(self, ended: float) -> None:
+        """A call has followed that ends then."""
+        merged: list[tuple[int, About | None]] = []
+        while self._groups and self._groups[-1][0] >= ended:
+            other = self._groups.pop()[1]
+            if len(other) > len(merged):
+                merged, other = other, merged
+            merged.extend(other)
+        if merged:
+            self._groups.append((ended, merged))
+
+    def waiting(self) -> list[int]:
+        return [a for some in self._by_about.values() for a in some]
 
 
 def _broken(clause: Pair, lens: Lens, a: int, *, still_open: bool = False) -> Found:

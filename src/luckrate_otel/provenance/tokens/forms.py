@@ -44,7 +44,7 @@ _NUMBERED = re.compile(r"\b[a-z]*\d[a-z0-9]*(?: [a-z]*\d[a-z0-9]*)*\b")
 _TWO_IDS = re.compile(r"([a-z]+\d+) ([a-z]+\d+)")
 _WORDS_AND_ID = re.compile(r"([a-z]+(?: [a-z]+){0,2}) (\d{5,})")
 MIN_BLOB = 16  # characters; twelve bytes are the least that would be worth hiding
-_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,4000}+={0,2}")
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])(?>[A-Za-z0-9+/_-]{16,4000})={0,2}")
 _GROUPS = re.compile(r"\+?\(?\d[\d ()./-]{5,24}\d|[A-Za-z]{2}\d{2}(?: [A-Za-z0-9]{1,4}){2,8}")
 _SPLIT = re.compile(r"[a-z]+|\d+")
 MIN_ID = 4  # characters of an id that says something without its prefix

@@ -24,7 +24,8 @@ class TooMuch(Exception):
 def leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield (path, name, value) of every leaf, in order: `("to[0].email", "email", "a@b.example")`.
 
-    A JSON text is opened: what it holds are the leaves. name: the innermost key above the leaf; list items share their list's. Empty containers have no leaves.
+    A JSON text is opened: what it holds are the leaves. name: the innermost key above the leaf; list items share their
+    list's. Empty containers have no leaves.
     TooMuch: deeper than MAX_DEPTH.
     """
     for key, given in args.items():

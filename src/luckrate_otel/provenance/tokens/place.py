@@ -7,7 +7,9 @@ linear and never fail; what they do not understand is free text, which is the ca
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from json import loads
 from typing import Any
 
@@ -29,7 +31,7 @@ _INLINE = frozenset(
     {"a", "b", "i", "u", "em", "strong", "span", "small", "code", "label", "font", "sup", "sub", "mark", "abbr"}
 )
 # The look-behind tries each name once, from its start: a megabyte of name characters costs one pass.
-_ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]{1,40}+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTE = re.compile(r"(?<![\w:-])((?>[\w:-]{1,40}))(?>\s*)=(?>\s*)(?:\"([^\"]*)\"|'([^']*)')")
 
 
 @dataclass(slots=True)
@@ -95,22 +97,34 @@ def layout(text: str) -> Layout:
         inner = _wrapped(text)
         if inner is None:
             break
-        path, text = f"{path}{inner.path.removeprefix('$')}", inner.text
+        path, text = path + inner[0], inner[1]
     _read(found, text, path, 0, 0)
     return found
 
 
-def _wrapped(text: str) -> Field | None:
-    """The one text of a result such as `[{"type": "text", "text": …}]`, if what stands beside it says nothing."""
+def _wrapped(text: str) -> tuple[str, str] | None:
+    """Path and text of the one text in a result such as `[{"type": "text", "text": …}]`, whose rest says nothing."""
     if _LITERAL_START.match(text) is None:
         return None
-    read = Layout()
-    if not (_JSON_START.match(text) and _json(read, text, "$", 0, MAX_INNER)):
+    try:
+        told = list(islice(_told(loads(text), ""), 2))
+    except (ValueError, RecursionError):
         read = Layout()
-        if not _literal(read, text, "$", 0, MAX_INNER):
-            return None
-    told = [place for place in read.fields if not _MARKER.fullmatch(place.text)]
-    return told[0] if len(told) == 1 and told[0].text != text and _BLANK.search(told[0].text) else None
+        _literal(read, text, "", 0, MAX_INNER)
+        told = [(place.path, place.text) for place in read.fields if not _MARKER.fullmatch(place.text)]
+    return told[0] if len(told) == 1 and told[0][1] != text and _BLANK.search(told[0][1]) else None
+
+
+def _told(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Path and text of every value of JSON data that is more than a marker."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _told(item, f"{path}.{name if _NAME.fullmatch(name) else '*'}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _told(item, f"{path}[{index}]")
+    elif not _MARKER.fullmatch(str(value)):
+        yield path, str(value)
 
 
 def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
