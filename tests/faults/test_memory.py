@@ -106,7 +106,7 @@ def test_every_index_is_empty_when_all_is_over(tmp_path: Path) -> None:
                     and told["destinations"]["backend"]["queue_bytes"] == 0
                 )
             )
-            assert told["kept"] == {"late_bytes": 0, "link_bytes": 0, "open_traces": 0}
+            assert told["kept"] == {"late_bytes": 0, "link_bytes": 0, "links_dropped": 0, "open_traces": 0}
             assert (told["held"]["spans"], told["held"]["bytes"]) == (0, 0)
             assert_balanced(told)
             await subject.kill()

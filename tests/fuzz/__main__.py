@@ -14,7 +14,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +22,8 @@ from tests.fuzz.mutate import mutate
 from tests.fuzz.targets import TARGETS, run, seeds
 
 CORPUS = Path(__file__).parent / "corpus"
+# Inputs that reached something new, for the next run to begin with.
+KEPT = Path(".cache/fuzz")
 # A seed is cut to so many bytes: most of a capture repeats itself, and executions count more than their size.
 SEED_BYTES = 6_000
 
@@ -41,17 +42,18 @@ def plain(name: str, executions: int) -> None:
 
 def guided(name: str, executions: int) -> None:
     """In a process of its own: libFuzzer ends the one it runs in."""
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds(name):
-            (Path(folder) / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed[:SEED_BYTES])
-        command = [sys.executable, "-m", "tests.fuzz", "--guided", name, "--", folder]
-        done = subprocess.run(
-            [*command, f"-runs={executions}", f"-max_len={SEED_BYTES}", "-timeout=20", "-rss_limit_mb=2048",
-             f"-artifact_prefix={CORPUS}/{name}-", "-print_final_stats=1"],
-            env={**os.environ, "PYTHONPATH": "src:."}, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            sys.exit(done.stdout[-3000:] + done.stderr[-6000:])
+    folder = KEPT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in seeds(name):
+        (folder / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed[:SEED_BYTES])
+    command = [sys.executable, "-m", "tests.fuzz", "--guided", name, "--", str(folder)]
+    done = subprocess.run(
+        [*command, f"-runs={executions}", f"-max_len={SEED_BYTES}", "-timeout=20", "-rss_limit_mb=2048",
+         f"-artifact_prefix={CORPUS}/{name}-"],
+        env={**os.environ, "PYTHONPATH": "src:."}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(done.stdout[-3000:] + done.stderr[-6000:])
 
 
 def child(name: str, arguments: list[str]) -> None:

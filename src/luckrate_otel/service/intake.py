@@ -167,8 +167,9 @@ class Intake:
             self.ledger.handed_over[Signal.TRACES] += 1
             if not self._tap:
                 body = encode.traces_request([(arrival.payload.envelope, arrival.payload.wire)])
+                number = self._keeping.journal.next_number() if self._keeping is not None else None
                 for outlet in self._wanting(Signal.TRACES):
-                    outlet.put(Signal.TRACES, body, 1, owed=True)
+                    outlet.put(Signal.TRACES, body, 1, owed=True, number=number)
 
     # ---- verdicts --------------------------------------------------------------------------------
 

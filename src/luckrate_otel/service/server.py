@@ -429,18 +429,22 @@ async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> 
     for number in (signals.SIGTERM, signals.SIGINT):
         loop.add_signal_handler(number, stop.set)
     reloads: set[asyncio.Task[None]] = set()
+    started = False
 
     def hang_up() -> None:
+        if not started:
+            return  # what it would read again is being read
         task = loop.create_task(reload(server, reread))
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
+    loop.add_signal_handler(signals.SIGHUP, hang_up)
     for warning in find_warnings(config):
         _log.warning("%s", warning)
     await server.start()
     _log.info("journal: %s", config.journal.path if config.journal else "none; a kill loses what is held or queued")
     _log.info("listening: %s", ", ".join(f"{name} {address}" for name, address in server.addresses.items()))
-    loop.add_signal_handler(signals.SIGHUP, hang_up)
+    started = True
     await stop.wait()
     _log.info("stopping")
     return 0 if await server.stop() else 1

@@ -1,0 +1,212 @@
+"""After a crash: what was held is held again, nothing leaves twice, and verdicts are what they would have been.
+
+A crash is played by copying the journal's files at that moment and starting a second processor on the copy.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from luckrate_otel.config import parse
+from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.encode import encode_span, our_envelope, traces_request
+from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.service.server import Server
+from luckrate_otel.service.signals import ROUTES, Signal
+from luckrate_otel.spec import Spec
+from luckrate_otel.telemetry import Head, Span, Value
+from tests.next_hop import NextHop, grpc_next_hop, within
+
+SPEC = Spec.from_mapping({"name": "s", "required": ["lookup"], "forbidden": ["refund"], "before": [["lookup", "mail"]]})
+TRACE = "ab" * 16
+AGENT: dict[str, Value] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
+
+
+def span(span_id: str, parent: str, attributes: dict[str, Value], at: int = 1) -> bytes:
+    """Ids are given by one byte."""
+    head = Head(TRACE, span_id * 8, parent * 8, "n", 1, at, at + 1)
+    return encode_span(Span(head, attributes))
+
+
+def agent(span_id: str, parent: str = "") -> bytes:
+    return span(span_id, parent, AGENT)
+
+
+def tool(span_id: str, parent: str, name: str, at: int = 1) -> bytes:
+    called: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+    return span(span_id, parent, {**called, "gen_ai.tool.call.arguments": '{"order": "A-1029"}'}, at)
+
+
+def chat(span_id: str, parent: str) -> bytes:
+    messages = '[{"role": "user", "parts": [{"type": "text", "content": "Where is order A-1029?"}]}]'
+    return span(span_id, parent, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages})
+
+
+@dataclass
+class Life:
+    """One processor between its start and its end, with a next hop of its own."""
+
+    server: Server
+    hop: NextHop
+    folder: Path
+
+    async def send(self, *wires: bytes) -> None:
+        body = traces_request((our_envelope({"service.name": "shop"}, "shop.agent"), wire) for wire in wires)
+        async with grpc.aio.insecure_channel(self.server.addresses["grpc"]) as channel:
+            await channel.unary_unary(ROUTES[Signal.TRACES].method, None, None)(body)
+
+    async def crashed(self) -> Path:
+        """The journal as a kill at this moment would leave it."""
+        assert self.server._journal is not None
+        await self.server._journal.flush()
+        copy = self.folder.with_name(f"{self.folder.name}x")
+        shutil.copytree(self.folder, copy)
+        return copy
+
+    def came(self) -> list[str]:
+        """First byte of each span's id, in order of arrival."""
+        return [s.head.span_id[:2] for s in self.spans()]
+
+    def spans(self) -> list[Span]:
+        return [
+            decode_span(wire, group.envelope)
+            for request in self.hop.requests
+            if request.signal is Signal.TRACES
+            for group in shallow(request.body)
+            for wire in group.items
+        ]
+
+    def verdicts(self) -> list[tuple[str, str]]:
+        """(run id, verdict) of each log event."""
+        records = [
+            decode_log(wire, group.envelope).attributes
+            for request in self.hop.requests
+            if request.signal is Signal.LOGS
+            for group in shallow(request.body)
+            for wire in group.items
+        ]
+        return [(str(r["luckrate.run_id"]), str(r["luckrate.verdict"])) for r in records]
+
+    def found(self) -> Mapping[str, Mapping[str, Any]]:
+        """What of ours is on each span."""
+        return {
+            s.head.span_id[:2]: {k: v for k, v in s.attributes.items() if k.startswith("luckrate.")}
+            for s in self.spans()
+        }
+
+    async def until(self, verdicts: int) -> None:
+        await self.hop.until(lambda _: len(self.verdicts()) >= verdicts)
+
+
+@asynccontextmanager
+async def life(folder: Path, clocks: str = "settle: 200ms, verdict_after: 1h") -> AsyncIterator[Life]:
+    async with grpc_next_hop() as hop:
+        config = parse(
+            f"""
+            receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: none}}}}
+            destinations: {{backend: {{endpoint: "{hop.endpoint}"}}}}
+            clocks: {{{clocks}}}
+            journal: {{path: {folder}}}
+            metrics: {{prometheus: none}}
+            admin: {{endpoint: none}}
+            """,
+            "test.yaml",
+            {},
+        )
+        server = Server(config, [SPEC])
+        await server.start()
+        try:
+            yield Life(server, hop, folder)
+        finally:
+            await server.stop(5)
+            for entry in dict(server.status())["ledger"].values():
+                assert entry["unaccounted"] == 0
+
+
+def test_a_verdict_after_a_crash_is_the_one_without(tmp_path: Path) -> None:
+    """Held spans, a model call that had left, and the parent of a span nobody reads are all known again."""
+
+    async def scenario() -> None:
+        parts: Sequence[Sequence[bytes]] = [
+            [tool("03", "02", "mail"), chat("04", "01")],
+            [span("02", "01", {"http.request.method": "GET"}), tool("05", "01", "refund", 5)],
+        ]
+        async with life(tmp_path / "one") as one:
+            for part in parts:
+                await one.send(*part)
+            async with life(await one.crashed()) as two:
+                for each in (one, two):
+                    await each.send(agent("01"))
+                    await each.until(verdicts=1)
+                    await each.hop.until(lambda _, each=each: "01" in each.came())  # type: ignore[misc]
+                assert two.verdicts() == one.verdicts()
+                told = {key: value for key, value in one.found().items() if key in two.found()}
+                assert two.found() == told
+                assert two.found()["01"]["luckrate.violation_count.hard"] == 3
+                assert two.server.ledger.replayed[Signal.TRACES] == 2
+
+    within(40, scenario)
+
+
+def test_what_was_released_does_not_leave_twice_but_counts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clocks = "settle: 200ms, release_after: 200ms, verdict_after: 1h"
+        async with life(tmp_path / "one", clocks) as one:
+            await one.send(tool("03", "01", "lookup"))
+            await one.hop.until(lambda _: one.came() == ["03"])
+            async with life(await one.crashed(), clocks) as two:
+                await two.send(agent("01"))
+                await two.until(verdicts=1)
+                await two.server.stop(5)
+                assert two.came() == ["01"]
+                assert two.found()["01"]["luckrate.steps"] == 1
+                assert two.found()["01"]["luckrate.violation_count.hard"] == 0
+
+    within(40, scenario)
+
+
+def test_of_two_runs_of_a_trace_only_the_open_one_is_judged_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with life(tmp_path / "one") as one:
+            await one.send(tool("13", "11", "lookup"), chat("14", "11"))
+            await one.send(tool("03", "01", "refund"), agent("01"), chat("04", "01"))
+            await one.until(verdicts=1)
+            async with life(await one.crashed()) as two:
+                assert two.server.ledger.replayed[Signal.TRACES] == 1
+                await two.send(agent("11"))
+                await two.until(verdicts=1)
+                await two.server.stop(5)
+                assert [run_id for run_id, _ in two.verdicts()] == [f"{TRACE}:{'11' * 8}"]
+                assert sorted(set(two.came()) - {"14", "04"}) == ["11", "13"]
+                assert two.found()["11"]["luckrate.steps"] == 1
+
+    within(40, scenario)
+
+
+def test_what_comes_late_for_a_run_judged_before_the_crash_is_no_second_run(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clocks = "settle: 200ms, verdict_after: 300ms"
+        async with life(tmp_path / "one", clocks) as one:
+            await one.send(tool("03", "01", "lookup"), agent("01"))
+            await one.until(verdicts=1)
+            async with life(await one.crashed(), clocks) as two:
+                assert two.server.ledger.replayed[Signal.TRACES] == 0
+                await two.send(tool("05", "01", "refund", 5))
+                await two.hop.until(lambda _: "05" in two.came())
+                await two.server.stop(5)
+                assert two.verdicts() == []
+                assert two.found()["05"].get("luckrate.late") is True
+            again = shutil.copytree(two.folder, tmp_path / "three")
+            async with life(again, clocks) as three:  # a clean stop remembers it too
+                await three.send(tool("06", "01", "refund", 6))
+                await three.hop.until(lambda _: "06" in three.came())
+                assert three.verdicts() == []
+
+    within(40, scenario)
