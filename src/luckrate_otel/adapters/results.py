@@ -27,7 +27,8 @@ FAILURE_TEXTS = (
     "Tool execution failed",
 )
 _LIKE_FAILURE = re.compile(
-    r"""\s*(?:[{]\s*["']error["']\s*:\s*(?!null|None|false|""|'')|(?:\w+ )?(?:error|exception)\s*[:(]|traceback \()""",
+    r"""\s*(?:[{]\s*["']error["']\s*:(?!\s*(?:null|None|false|""|''))"""
+    r"""|(?:\w+ )?(?:error|exception)\s*[:(]|traceback \()""",
     re.IGNORECASE,
 )
 _OUTCOMES = {"error": False, "failed": False, "failure": False, "success": True, "ok": True, "completed": True}
