@@ -27,7 +27,7 @@ from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.memory import return_large_blocks, spare_the_collector
+from luckrate_otel.service.memory import return_large_blocks, share_the_interpreter, spare_the_collector
 from luckrate_otel.service.meter import Meter, Observe
 from luckrate_otel.service.queue import Account
 from luckrate_otel.service.reading import Reader
@@ -87,6 +87,8 @@ class Server:
                 await self._journal.close()
             raise ConfigError([Problem("", str(error))], self._config.source) from error
         spare_the_collector()
+        if self._journal is not None:
+            share_the_interpreter()
         self._ticking = asyncio.create_task(self._tick())
 
     def _build(self) -> None:
