@@ -148,6 +148,11 @@ def test_a_check_that_cannot_be_used_is_told() -> None:
     ]
 
 
+def test_a_schema_is_a_mapping() -> None:
+    with pytest.raises(SpecError, match=r"output.check.schema: expected a JSON Schema, got text"):
+        Spec.from_mapping({"output": {"check": {"schema": "id"}}})
+
+
 def test_a_function_counts_in_the_version_of_a_spec_by_what_it_does() -> None:
     def version(source: str) -> str:
         names: dict[str, Any] = {}

@@ -72,6 +72,25 @@ def test_a_part_of_the_same_schema_can_be_referred_to() -> None:
     ]
 
 
+def test_a_reference_may_lead_through_a_list() -> None:
+    schema = {"allOf": [{"type": "object"}], "properties": {"x": {"$ref": "#/allOf/0"}}}
+    outcome = ask("args", {"args": {"a": schema}}, run(Step("a", {"x": 1})))
+    assert [v.argument for v in outcome.violations] == ["x"]
+
+
+def test_a_schema_without_end_is_told() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"not": deep}
+    with pytest.raises(SpecError, match="nested too deeply"):
+        Spec.from_mapping({"args": {"a": deep}})
+
+
+def test_a_run_too_large_to_be_traced_is_not_evaluated() -> None:
+    huge = run(refund(lines=[{"sku": f"AB-{n}"} for n in range(21_000)]), task="refund it")
+    assert state(ask("args.from", sources("user"), huge)) is Gap.TOO_LARGE
+
+
 @pytest.mark.parametrize(
     ("args", "problems"),
     [
@@ -81,6 +100,8 @@ def test_a_part_of_the_same_schema_can_be_referred_to() -> None:
          ["args.a: refers to 'https://a.example/schema.json': only a part of the same schema can be referred to"]),
         ({"a": {"properties": {"x": {"$ref": "#/$defs/y"}}}},
          ["args.a: refers to '#/$defs/y': only a part of the same schema can be referred to"]),
+        ({"a": {"properties": 3}},
+         ["args.a.properties: not a JSON Schema: 3 is not of type 'object'"]),
         ({"a": 3}, ["args.a: expected a JSON Schema, with or without from, got a number"]),
         ({"a": {"from": {"x..y": "user", "z": ["nobody"]}}},
          ["args.a.from.x..y: not a path like order.lines[0].price: 'x..y'",

@@ -263,6 +263,19 @@ def retries(steps: tuple[Step, ...], times: int) -> Outcome:
     return RULES["max_retries"].evaluate(Trajectory(steps), Spec.from_mapping({"max_retries": times}))
 
 
+def test_a_budget_that_is_nothing_is_none() -> None:
+    nothing = {"max_retries": None, "max_duration": None, "max_tokens": None, "max_step_duration": None}
+    spec = Spec.from_mapping(nothing)
+    assert [rule.id for rule in spec.rules] == ["ground", "secrets"]
+    for rule in nothing:  # asked all the same, they find nothing
+        assert state(RULES[rule].evaluate(run("a"), spec)) in ("satisfied", "vacuous")
+
+
+def test_an_agent_that_keeps_to_one_limit_and_breaks_another() -> None:
+    outcome = ask("agents", {"agents": {"x": {"max_calls": {"a": 2, "b": 0}}}}, run(by("x"), by("x", "b")))
+    assert places(outcome) == [("agents.x.max_calls.b", 1, "b")]
+
+
 @given(steps=st.lists(retried, max_size=10).map(tuple), times=st.integers(0, 2))
 def test_retries_are_their_definition(steps: tuple[Step, ...], times: int) -> None:
     assert [v.step for v in retries(steps, times).violations] == over_retried(steps, times)

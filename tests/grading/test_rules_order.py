@@ -72,6 +72,13 @@ CASES: list[tuple[str, Any, Trajectory, str, list[tuple[str, int | None, str | N
         "violated",
         [("leads_to[0]", 0, "a")],
     ),
+    (
+        "leads_to",
+        [pair("a", "b", same={"result.id": "id"})],
+        run(Step("a", result="no JSON"), call("b", 7)),
+        "violated",
+        [("leads_to[0]", 0, "a")],
+    ),
     ("next", [("a", "b")], run("a", "b"), "satisfied", []),
     ("next", [("a", "b")], run("a", "c", "b"), "violated", [("next[0]", 0, "a")]),
     ("next", [("a", "b")], run("c", "a"), "violated", [("next[0]", 1, "a")]),

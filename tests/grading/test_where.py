@@ -19,6 +19,8 @@ from luckrate_otel.rules.within import Within, parse_within
 from tests.grading.asking import run
 from tests.grading.test_properties import step_lists
 
+NO_END = "missing ), unterminated subpattern at position 0"
+
 
 def fit(where: dict[str, Any], step: Step, **fields: Any) -> bool | Gap:
     notes = Notes()
@@ -62,6 +64,11 @@ PAY = Step("pay", {"amount": 40, "to": "ops@a.example", "lines": [{"sku": "A"}, 
         ({"result.state": "ok"}, True),
         ({"result.other": "ok"}, False),
         ({"result": {"contains": "state"}}, True),
+        ({"tags": {"contains": "b"}}, False),
+        ({"lines": {"contains": {"sku": "A"}}}, True),
+        ({"amount.deep[0]": 1}, False),
+        ({"lines.sku": "A"}, False),
+        ({"amount[0]": 1}, False),
         ({"ok": True}, True),
         ({"ok": False}, False),
         ({"agent": "main"}, True),
@@ -188,6 +195,11 @@ def test_within(value: Any, expected: Within, words: str) -> None:
          ["leads_to[0][1].where.x.gt: expected a number, got text"]),
         (["a", {"tool": "b", "where": {"x": {"matches": 7}}}],
          ["leads_to[0][1].where.x.matches: expected a regular expression, got a number"]),
+        (["a", {"tool": "b", "where": {"x": {"matches": "("}}}],
+         [f"leads_to[0][1].where.x.matches: not a regular expression: {NO_END}"]),
+        (["a", {"tool": "b", "where": {"x": {"exists": 1, "in": "b"}}}],
+         ["leads_to[0][1].where.x.exists: expected true or false, got a number",
+          "leads_to[0][1].where.x.in: expected a list of values, got text"]),
         ({"first": "a", "then": "b", "within": "0 steps"}, ["leads_to[0].within: expected at least 1 step"]),
         ({"first": "a", "then": "b", "within": "soon"},
          ['leads_to[0].within: expected seconds or a duration like "10s" or "2m"']),

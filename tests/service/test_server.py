@@ -509,3 +509,35 @@ def test_the_admin_page_says_what_is_going_on() -> None:
             assert (status, "order-support" in page, page.startswith("<!doctype html>")) == (200, True, True)
 
     within(20, scenario)
+
+
+def test_a_gateway_that_exports_before_its_agents_leaves_each_its_own_run() -> None:
+    def body(*spans: tuple[int, int, str]) -> bytes:
+        made = [
+            {
+                "traceId": "0c" * 16,
+                "spanId": f"{span:016x}",
+                "parentSpanId": f"{parent:016x}" if parent else "",
+                "name": name,
+                "attributes": [
+                    {"key": key, "value": {"stringValue": value}}
+                    for key, value in {"gen_ai.operation.name": name, "gen_ai.tool.name": "lookup_order"}.items()
+                    if name != "POST /tasks"
+                ],
+            }
+            for span, parent, name in spans
+        ]
+        scope = {"scope": {"name": "own"}, "spans": made}
+        return to_protobuf("traces", {"resourceSpans": [{"scopeSpans": [scope]}]})
+
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            await export(server, [body((1, 0, "POST /tasks"))])
+            for agent in (2, 3):
+                await export(server, [body((agent + 10, agent, "execute_tool"), (agent, 1, "invoke_agent"))])
+            await hop.until(lambda h: len(events(h)) == 2)
+            roots = {span.head.span_id: span.attributes for span in spans(hop) if "luckrate.verdict" in span.attributes}
+            assert set(roots) == {f"{2:016x}", f"{3:016x}"}
+            assert {told["luckrate.close_reason"] for told in roots.values()} == {"root"}
+
+    within(20, scenario)

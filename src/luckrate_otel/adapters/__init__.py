@@ -81,12 +81,10 @@ SCOPES: dict[str, Adapter] = {scope: adapter for adapter in ADAPTERS for scope i
 # For a search in the wire bytes of a span of an unknown scope; a span with none of them is claimed by nobody.
 MARKERS: tuple[bytes, ...] = (
     b"gen_ai.",
-    b"openinference.span.kind",
-    b"traceloop.span.kind",
+    b".span.kind",  # of OpenInference, OpenLLMetry and LangSmith: each search reads every byte of other people's spans
     b"mcp.method.name",
     b"ai.operationId",
     b"langfuse.observation.type",
-    b"langsmith.span.kind",
     b"mlflow.spanType",
 )
 

@@ -36,9 +36,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """schema: as JSON, empty where only sources are asked. sources: argument path → where it may come from."""
+    """schema: as JSON, None where only sources are asked. sources: argument path → where it may come from."""
 
-    schema: Mapping[str, Value]
+    schema: Value
     sources: tuple[tuple[Path, tuple[Source, ...]], ...] = ()
     validator: Validator | None = dataclasses.field(default=None, compare=False)
 
@@ -60,7 +60,8 @@ def _of_tool(value: Value, place: Place) -> Arguments:
         (parse_path(path, place.at("from").at(path)), _sources(item, place.at("from").at(path)))
         for path, item in wanted
     )
-    return Arguments(plain(read), sources, parse_schema(read, place) if read else None)
+    validator = parse_schema(read, place) if read else None
+    return Arguments(validator.schema if validator else None, sources, validator)
 
 
 _SHAPE = shapes.a_map({"type": "object", "properties": {"from": shapes.a_map(shapes.TEXTS)}})
@@ -111,9 +112,9 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     if not isinstance(value, Mapping | bool):
         place.problem(f"expected a JSON Schema, got {kind(value)}")
         return None
-    schema = plain(value)
-    draft = validator_for(schema, default=Draft202012Validator)
     try:
+        schema = plain(value)
+        draft = validator_for(schema, default=Draft202012Validator)
         draft.check_schema(schema)
     except SchemaError as error:
         inner = place

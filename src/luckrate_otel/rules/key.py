@@ -211,18 +211,6 @@ def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
     return tuple(place.notes.aliases.get(name, name) for name in names)
 
 
-def tool_pairs(value: Value, place: Place) -> tuple[tuple[str, str], ...]:
-    """A list of pairs of tool names."""
-    pairs: list[tuple[str, str]] = []
-    for i, item in enumerate(items(value, place, "a list of pairs of tool names")):
-        if not isinstance(item, list | tuple) or len(item) != 2:
-            place.at(i).problem("expected a pair of tool names, [a, b]")
-            continue
-        first, second = (tool(name, place.at(i).at(j)) for j, name in enumerate(item))
-        pairs.append((first, second))
-    return tuple(pairs)
-
-
 def texts_by_tool(value: Value, place: Place) -> Mapping[str, tuple[str, ...]]:
     """A mapping from tool names to a text or a list of texts."""
     read: dict[str, tuple[str, ...]] = {}

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Trajectory
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
-
-Precedes = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """issued: milliseconds, per step; never decreasing, as steps stand in the order they were issued in.
+    """Step a precedes step b if a < b and ended[a] <= issued[b].
+
+    issued: milliseconds, per step; never decreasing, as steps stand in the order they were issued in.
 
     ended: when a step's result can have been known, -inf where only the order of issue counts.
     """
 
     issued: tuple[float, ...]
     ended: tuple[float, ...]
-
-    def precedes(self, a: int, b: int) -> bool:
-        return a < b and self.ended[a] <= self.issued[b]
 
 
 def order_of(trajectory: Trajectory, kind: str) -> Order:
@@ -42,8 +34,3 @@ def order_of(trajectory: Trajectory, kind: str) -> Order:
         -inf if step.duration is None else at + step.duration for at, step in zip(issued, trajectory.steps, strict=True)
     )
     return Order(tuple(issued), tuple(ended))
-
-
-def ordering(trajectory: Trajectory, spec: Spec) -> Precedes:
-    """As the spec's `order` has it, which is `issue` unless written."""
-    return order_of(trajectory, spec.order).precedes

@@ -17,6 +17,7 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
 from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at, well_formed
 from luckrate_otel.record import record, replace
+from luckrate_otel.service.recent import Link, Recent
 from luckrate_otel.telemetry import Span
 
 
@@ -51,7 +52,7 @@ class Reading:
     passed: bytes
     passed_count: int
     arrivals: Sequence[Arrival] = ()
-    links: Sequence[tuple[bytes, bytes, bytes]] = ()
+    links: Sequence[Link] = ()
     failed: int = 0
     regraded: int = 0
 
@@ -65,6 +66,7 @@ class Reader:
 
     def __init__(self, conversation_keys: Sequence[str] = ()) -> None:
         self._conversation_keys = tuple(conversation_keys)
+        self._recent = Recent()
 
     def traces(self, body: bytes, open_traces: Container[bytes]) -> Reading:
         """Take a traces request apart. Raises Rejected if it is none.
@@ -98,9 +100,25 @@ class Reader:
                         continue
                 unread.append(wire)
                 passed.append((group.envelope, wire))
-        links = _links(unread, arrivals, open_traces)
+        links = self._links(unread, arrivals, open_traces)
         rest = body if len(passed) == count else traces_request(passed)
         return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
+
+    def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
+        """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
+        opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
+        recent = self._recent
+        links = [link for trace_id in opened if trace_id not in open_traces for link in recent.take(trace_id)]
+        for wire in unread:
+            try:
+                trace_id = trace_id_at(wire)
+                if trace_id in opened or trace_id in open_traces:
+                    links.append(link_of(wire))
+                else:
+                    recent.put(trace_id, wire)
+            except Rejected:  # bytes that are no span pass like any other; the next hop may know better
+                continue
+        return links
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
         """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""
@@ -169,18 +187,3 @@ def _marked(wire: bytes) -> bool:
         if marker in wire:
             return True
     return False
-
-
-def _links(
-    unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]
-) -> list[tuple[bytes, bytes, bytes]]:
-    opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
-    links = []
-    for wire in unread:
-        try:
-            trace_id = trace_id_at(wire)
-            if trace_id in open_traces or trace_id in opened:
-                links.append(link_of(wire))
-        except Rejected:  # bytes that are no span pass like any other; the next hop may know better
-            continue
-    return links
