@@ -108,6 +108,8 @@ class Server:
         self._meter = Meter(build.readers(config, self._registry), version("luckrate-otel"), self._observed())
         for spec in self._specs:
             self._meter.start_at_zero(spec.name)
+        for outcome in ("applied", "refused"):
+            self.count_reload(outcome, 0)
         self._intake = Intake(
             reader,
             self._senders,
@@ -204,8 +206,8 @@ class Server:
         self._config = replace(self._config, specs=config.specs, clocks=config.clocks, limits=limits)
         return waiting
 
-    def count_reload(self, outcome: str) -> None:
-        self._meter.record(Point("luckrate.reloads", 1, {"luckrate.outcome": outcome}))
+    def count_reload(self, outcome: str, times: int = 1) -> None:
+        self._meter.record(Point("luckrate.reloads", times, {"luckrate.outcome": outcome}))
 
     def ready(self) -> str | None:
         """None, or why a request would be refused now."""
