@@ -11,11 +11,11 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from luckrate_otel.errors import ConfigError, Problem
 from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
@@ -45,6 +45,8 @@ MEASURED_EVERY: Final = 0.05
 
 # Rows of one INSERT: SQLite takes 32,766 values.
 _ROWS: Final = 500
+
+_Key = TypeVar("_Key", int, str)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS bodies
@@ -88,6 +90,9 @@ class JournalFile:
         self.used_bytes = 0
         self._measured = 0.0
         self.kept = Kept()
+        # What has rows in the small tables, so that the usual step, which has none, needs no statement for them.
+        self._partly: set[int] = set()
+        self._leaving: set[str] = set()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(PermissionError):  # a mounted volume belongs to another; the files are closed all the same
@@ -151,6 +156,8 @@ class JournalFile:
     def _load(self) -> Kept:
         kept = Kept()
         try:
+            self._sql.execute("DELETE FROM delivered WHERE number NOT IN (SELECT number FROM bodies)")
+            self._note_small_tables()
             gone = set(self._sql.execute("SELECT number, destination FROM delivered"))
             for number, destinations, signal, count, wire in self._sql.execute("SELECT * FROM bodies ORDER BY number"):
                 waiting = tuple(name for name in json.loads(destinations) if (number, name) not in gone)
@@ -162,6 +169,11 @@ class JournalFile:
         except (sqlite3.Error, ValueError) as error:
             kept.broken = str(error)
         return kept
+
+    def _note_small_tables(self) -> None:
+        with suppress(sqlite3.Error):
+            self._partly = {number for (number,) in self._sql.execute("SELECT number FROM delivered")}
+            self._leaving = {trace_id for (trace_id,) in self._sql.execute("SELECT trace FROM left")}
 
     def _set_aside(self, kept: Kept) -> None:
         """Begin a new file with what could be read; the old one stays beside it for whoever wants to look."""
@@ -190,6 +202,7 @@ class JournalFile:
             if time.monotonic() - self._measured > MEASURED_EVERY:
                 self._measure()
         except sqlite3.Error as error:
+            self._note_small_tables()  # what the step took off them stands in them still
             self._make_room()
             raise Full(str(error)) from error
 
@@ -212,8 +225,9 @@ class JournalFile:
         self._insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
         self._insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
         self._deliver(change.delivered)
+        self._leaving.update(row.trace_id for row in change.left)
         self._delete("pieces", "trace", change.settled)
-        self._delete("left", "trace", change.settled)
+        self._delete("left", "trace", _known(self._leaving, change.settled))
         self._delete("judged", "run", change.final)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -228,9 +242,11 @@ class JournalFile:
     def _deliver(self, delivered: Sequence[tuple[int, str]]) -> None:
         """A body goes when its last destination has it; until then it is noted who has."""
         whole = [number for number, destination in delivered if not destination]
-        self._insert("delivered", [pair for pair in delivered if pair[1]])
+        partly = [pair for pair in delivered if pair[1]]
+        self._insert("delivered", partly)
+        self._partly.update(number for number, _ in partly)
         self._delete("bodies", "number", whole)
-        self._delete("delivered", "number", whole)
+        self._delete("delivered", "number", _known(self._partly, whole))
 
     def _delete(self, table: str, key: str, values: Sequence[Any]) -> None:
         if values:
@@ -277,6 +293,13 @@ class JournalFile:
         with suppress(sqlite3.Error):
             self.tidy()
         self._sql.close()
+
+
+def _known(known: set[_Key], values: Iterable[_Key]) -> list[_Key]:
+    """Those of the values that are known, and no longer known then."""
+    found = known.intersection(values)
+    known -= found
+    return list(found)
 
 
 def _busy(error: sqlite3.Error) -> bool:

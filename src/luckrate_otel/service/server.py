@@ -27,7 +27,7 @@ from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.memory import return_large_blocks, spare_the_collector
+from luckrate_otel.service.memory import return_large_blocks, share_the_interpreter, spare_the_collector
 from luckrate_otel.service.meter import Meter, Observe
 from luckrate_otel.service.queue import Account
 from luckrate_otel.service.reading import Reader
@@ -87,6 +87,8 @@ class Server:
                 await self._journal.close()
             raise ConfigError([Problem("", str(error))], self._config.source) from error
         spare_the_collector()
+        if self._journal is not None:
+            share_the_interpreter()
         self._ticking = asyncio.create_task(self._tick())
 
     def _build(self) -> None:
@@ -106,6 +108,8 @@ class Server:
         self._meter = Meter(build.readers(config, self._registry), version("luckrate-otel"), self._observed())
         for spec in self._specs:
             self._meter.start_at_zero(spec.name)
+        for outcome in ("applied", "refused"):
+            self.count_reload(outcome, 0)
         self._intake = Intake(
             reader,
             self._senders,
@@ -202,8 +206,8 @@ class Server:
         self._config = replace(self._config, specs=config.specs, clocks=config.clocks, limits=limits)
         return waiting
 
-    def count_reload(self, outcome: str) -> None:
-        self._meter.record(Point("luckrate.reloads", 1, {"luckrate.outcome": outcome}))
+    def count_reload(self, outcome: str, times: int = 1) -> None:
+        self._meter.record(Point("luckrate.reloads", times, {"luckrate.outcome": outcome}))
 
     def ready(self) -> str | None:
         """None, or why a request would be refused now."""
