@@ -1,0 +1,251 @@
+"""What can be typed: every command with its options, and the examples that its help shows."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+from luckrate_otel.cli import commands as run
+from luckrate_otel.cli.terminal import UNUSABLE, complain
+
+_EXAMPLES = """\
+examples:
+  luckrate-otel demo
+      see it work: captured agent traffic through the real processor
+  luckrate-otel steps traces.jsonl
+      what each agent run did, call by call
+  luckrate-otel check traces.jsonl --spec refunds.yaml
+      grade runs and set the exit status, for CI
+  luckrate-otel exec --spec refunds.yaml --runs 5 -- python agent.py
+      run an agent, grade what it did
+  luckrate-otel serve --config luckrate.yaml
+      the processor: receive OTLP, grade, annotate, forward
+"""
+
+_CHECK_EXAMPLES = """\
+exit status: 0 the gate passed, 1 it failed, 2 bad usage or nothing usable to grade.
+
+examples:
+  luckrate-otel check traces.jsonl --spec refunds.yaml
+  luckrate-otel check spans.jsonl logs.jsonl --spec refunds.yaml --format json > report.json
+  kubectl logs collector | luckrate-otel check - --spec refunds.yaml --max-luck-rate 0.05
+"""
+
+_EXEC_EXAMPLES = """\
+CMD's own output goes to stderr; the report is all there is on stdout. CMD needs no change: what it sends over OTLP,
+gRPC or HTTP, comes here, and is passed on to where its environment pointed it, if anywhere.
+
+exit status: 0 the gate passed, 1 it failed or CMD did, 2 bad usage or no agent run seen.
+
+examples:
+  luckrate-otel exec --spec refunds.yaml -- python agent.py
+  luckrate-otel exec --spec refunds.yaml --runs 5 --format junit -- opentelemetry-instrument python agent.py
+"""
+
+_COMPARE_EXAMPLES = """\
+exit status: 0 nothing got worse, 1 something did (a case, or surely the Luck Rate), 2 no report.
+
+examples:
+  luckrate-otel check main.jsonl --spec refunds.yaml --format json > a.json
+  luckrate-otel check branch.jsonl --spec refunds.yaml --format json > b.json
+  luckrate-otel compare a.json b.json
+"""
+
+_SERVE_EXAMPLES = """\
+Without --config everything has its default, and spans go where OTEL_EXPORTER_OTLP_ENDPOINT says.
+
+examples:
+  luckrate-otel serve --config luckrate.yaml
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318 luckrate-otel serve --spec refunds.yaml
+"""
+
+_FILES = (
+    "OTLP JSON, JSONL or protobuf, Jaeger JSON, or payload files, plain or under gzip or zstd; traces and logs "
+    "files given together are joined; - reads standard input"
+)
+
+
+_Commands = argparse._SubParsersAction  # noqa: SLF001 - argparse gives the type no public name
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, but bad usage is told in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message} (see {self.prog} --help)")
+        raise SystemExit(UNUSABLE)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser; each command sets `run`."""
+    parser = _Parser(
+        prog="luckrate-otel",
+        description="Grade the path an AI agent took, not just its answer: an OpenTelemetry trace processor.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"luckrate-otel {version('luckrate-otel')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    serve = _command(commands, "serve", "run the processor until SIGTERM or Ctrl-C", run.serve, _SERVE_EXAMPLES)
+    _add_config(serve)
+    serve.add_argument("--dry-run", action="store_true", help="check configuration and specs, start nothing")
+
+    _command(commands, "demo", "play captured agent traffic through the real processor", run.demo)
+
+    steps = _command(commands, "steps", "show what each agent run in a file did, call by call", run.steps)
+    steps.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    steps.add_argument("--format", choices=("text", "json"), default="text", help="json: one run a line")
+
+    check = _command(
+        commands, "check", "grade the runs in a file; the gate is the exit status", run.check, _CHECK_EXAMPLES
+    )
+    check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    _add_grading(check)
+
+    execute = _command(
+        commands, "exec", "run a command, grade the agent runs in what it sends", run.execute, _EXEC_EXAMPLES
+    )
+    _add_grading(execute)
+    execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
+    execute.add_argument("--case", metavar="NAME", help="the case that every run is of; default: its task's text")
+    execute.add_argument(
+        "--no-capture",
+        dest="capture",
+        action="store_false",
+        help="leave content-capture settings as they are; without content fewer rules can be judged",
+    )
+    execute.add_argument(
+        "--settle",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="telemetry is complete when none came for so long after CMD's end; default: %(default)s",
+    )
+    execute.add_argument(
+        "--wait",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="wait no longer than this for telemetry after CMD's end; default: %(default)s",
+    )
+    execute.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- CMD ...", help="the command and its arguments"
+    )
+
+    compare = _command(commands, "compare", "say what changed between two JSON reports", run.compare, _COMPARE_EXAMPLES)
+    compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
+    compare.add_argument("b", type=Path, metavar="B", help="the same, after")
+    compare.add_argument("--format", choices=("text", "json"), default="text")
+
+    spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
+    spec_check = _command(spec, "check", "read spec files and tell every problem", run.spec_check)
+    spec_check.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    _command(spec, "schema", "print the JSON Schema of spec files, for editors", run.spec_schema)
+    spec_infer = _command(spec, "infer", "propose a spec from known-good runs, to be edited", run.spec_infer)
+    spec_infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    spec_infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
+    spec_test = _command(spec, "test", "test a spec on known-good runs and on mutants of them", run.spec_test)
+    spec_test.add_argument("--spec", type=Path, required=True, metavar="F")
+    spec_test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
+    spec_test.add_argument("--format", choices=("text", "json"), default="text")
+
+    config = _command(commands, "config", "work on the configuration").add_subparsers(metavar="COMMAND", required=True)
+    _add_config(_command(config, "check", "read it with its specs, tell every problem, print it", run.config_check))
+
+    health = _command(commands, "health", "ask a running processor whether it is ready", run.health)
+    health.add_argument(
+        "--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="or a URL; default: %(default)s"
+    )
+    health.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
+    return parser
+
+
+def _command(
+    commands: _Commands[_Parser],
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int] | None = None,
+    epilog: str | None = None,
+) -> _Parser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    if run is not None:
+        parser.set_defaults(run=run)
+    return parser
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="F", help="YAML file; see docs/configuration.md")
+    parser.add_argument(
+        "--spec", action="append", type=Path, metavar="F", help="spec file, instead of the configured ones; repeatable"
+    )
+
+
+def _add_grading(parser: _Parser) -> None:
+    """What `check` and `exec` have in common: how runs are graded, reported and gated."""
+    from luckrate_otel.reports.formats import FORMATS
+
+    parser.add_argument(
+        "--spec",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="F",
+        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
+    )
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="JSON report of before; findings that it has do not fail the gate"
+    )
+    parser.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
+    parser.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
+    parser.add_argument(
+        "--allow-unjudged", action="store_true", help="a hard rule never evaluated is no reason to fail"
+    )
+    parser.add_argument(
+        "--max-luck-rate",
+        type=_share,
+        metavar="SHARE",
+        help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
+    )
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError(text)
+    return value
+
+
+_share.__name__ = "share between 0 and 1"
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+_count.__name__ = "number of runs"
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds"
