@@ -27,7 +27,7 @@ def serve(arguments: argparse.Namespace) -> int:
     config = read_config(arguments)
     if arguments.dry_run:
         return config_check(arguments)
-    return run(config, lambda: config(arguments))
+    return run(config, lambda: read_config(arguments))
 
 
 def config_check(arguments: argparse.Namespace) -> int:

@@ -124,6 +124,7 @@ class JournalFile:
             for pragma in (
                 "locking_mode = EXCLUSIVE",
                 f"page_size = {PAGE_BYTES}",
+                "auto_vacuum = INCREMENTAL",  # so that a full disk gets back what deliveries freed
                 "journal_mode = WAL",
                 f"synchronous = {'FULL' if self._full_sync else 'NORMAL'}",
                 f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}",
@@ -275,6 +276,9 @@ class JournalFile:
         """Take the reserve again; False if there is no room for it."""
         if self.has_reserve:
             return True
+        with suppress(sqlite3.Error):
+            self._sql.execute("PRAGMA incremental_vacuum").fetchall()
+            self.tidy()
         handle = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
         try:
             os.write(handle, bytes(RESERVE_BYTES))  # not fallocate, which some systems lack and some only promise
