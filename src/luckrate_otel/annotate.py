@@ -31,6 +31,7 @@ AT_ONCE: Final = frozenset({"forbidden", "unknown_tool"})
 MAX_EVENTS_PER_SPAN = 128
 MAX_EXPLANATION_BYTES = 512
 
+_COUNT_NAMES = {severity: f"luckrate.violation_count.{severity}" for severity in Severity}
 _RANK = {Severity.HARD: 0, Severity.SOFT: 1, Severity.WARN: 2}
 
 
@@ -87,11 +88,13 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
     """
     places = _Places(run, trajectory)
     notes = _span_notes(places, trajectory, verdict)
+    told = _run_attributes(trajectory, verdict)
     root = places.root
     if root:
         mine = notes.get(root, SpanNote(root))
-        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
-    event = _event(run, trajectory, verdict, tuple(event for note in notes.values() for event in note.events))
+        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **told})
+    events = tuple([event for note in notes.values() for event in note.events])
+    event = _event(run, trajectory, verdict, told, events)
     return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
@@ -202,59 +205,66 @@ def _violation_attributes(violation: Violation, trajectory: Trajectory, verdict:
 
 
 def _counts(verdict: Verdict) -> dict[str, int]:
-    return {
-        f"luckrate.violation_count.{severity}": sum(v.severity is severity for v in verdict.violations)
-        for severity in Severity
-    }
+    counts = dict.fromkeys(_COUNT_NAMES.values(), 0)
+    for violation in verdict.violations:
+        counts[_COUNT_NAMES[violation.severity]] += 1
+    return counts
 
 
 def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value]:
     told: dict[str, Value] = {
-        "luckrate.verdict": str(verdict.verdict),
-        "luckrate.output": str(verdict.output),
-        "luckrate.output.source": str(verdict.output_source),
-        "luckrate.path": str(verdict.path),
+        "luckrate.verdict": verdict.verdict.value,
+        "luckrate.output": verdict.output.value,
+        "luckrate.output.source": verdict.output_source.value,
+        "luckrate.path": verdict.path.value,
         "luckrate.lucky": verdict.verdict is VerdictLabel.LUCKY,
         "luckrate.spec.name": verdict.spec,
         "luckrate.spec.version": verdict.spec_version,
         "luckrate.steps": len(trajectory.steps),
         **_counts(verdict),
         "luckrate.not_evaluated": tuple(n.rule for n in verdict.not_evaluated) or None,
-        "luckrate.close_reason": str(trajectory.close_reason),
+        "luckrate.close_reason": trajectory.close_reason.value,
         "luckrate.reason": verdict.reason,
     }
     return {key: value for key, value in told.items() if value is not None}
 
 
+# Said of a run on its root span, not in its log event.
+_OF_SPAN = frozenset({"luckrate.lucky", "luckrate.steps", "luckrate.not_evaluated"})
+_SCORES = {PathState.OK: 1.0, PathState.BAD: 0.0}
+
+
 def _event(
-    run: ClosedRun, trajectory: Trajectory, verdict: Verdict, violations: tuple[SpanEvent, ...]
+    run: ClosedRun,
+    trajectory: Trajectory,
+    verdict: Verdict,
+    of_run: Mapping[str, Value],
+    violations: tuple[SpanEvent, ...],
 ) -> Evaluated | None:
     if not run.trace_ids:
         return None
     hard = any(v.severity is Severity.HARD for v in verdict.violations)
     # OTLP severity numbers: ERROR 17, WARN 13, INFO 9.
     severity = 17 if hard else 13 if verdict.violations else 9
-    score = {PathState.OK: 1.0, PathState.BAD: 0.0}.get(verdict.path)
+    score = _SCORES.get(verdict.path)
     told: dict[str, Value] = {
         "gen_ai.evaluation.name": EVALUATION_NAME,
-        "gen_ai.evaluation.score.label": str(verdict.verdict),
+        "gen_ai.evaluation.score.label": verdict.verdict.value,
         "gen_ai.evaluation.score.value": score if verdict.verdict is not VerdictLabel.NOT_GRADED else None,
         "gen_ai.evaluation.explanation": _explanation(verdict) or None,
         AGENT_NAME: trajectory.agent,
         CONVERSATION_ID: trajectory.conversation_id,
         "luckrate.run_id": trajectory.run_id,
-        **_run_attributes(trajectory, verdict),
+        **{key: value for key, value in of_run.items() if key not in _OF_SPAN},
         "log.record.uid": _uid(run.run_id, verdict),
     }
-    del told["luckrate.lucky"], told["luckrate.steps"]
-    told.pop("luckrate.not_evaluated", None)
     return Evaluated(
         run.trace_ids[0],
         run.root.span_id if run.root else "",
         run.root.service if run.root else "",
         severity,
         {key: value for key, value in told.items() if value is not None},
-        max((facts.head.end_ns for facts in run.facts), default=0),
+        max([facts.head.end_ns for facts in run.facts], default=0),
         violations,
     )
 
@@ -280,9 +290,9 @@ def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[P
         return (Point("luckrate.not_graded", 1, {"luckrate.spec.name": spec, "luckrate.reason": verdict.reason or ""}),)
     labels = {
         "luckrate.spec.name": spec,
-        "luckrate.output": str(verdict.output),
-        "luckrate.output.source": str(verdict.output_source),
-        "luckrate.path": str(verdict.path),
+        "luckrate.output": verdict.output.value,
+        "luckrate.output.source": verdict.output_source.value,
+        "luckrate.path": verdict.path.value,
     }
     service = run.root.service if run.root else ""
     by_agent = {**labels, "luckrate.service.name": service, AGENT_NAME: trajectory.agent or ""}

@@ -87,6 +87,7 @@ def _grade(trajectory: Trajectory, spec: Spec, output_ok: bool | None) -> Verdic
     violations = tuple(
         violation
         for rule, outcome in outcomes
+        if outcome.violations
         for violation in _listed([_found(rule, violation, spec) for violation in outcome.violations], known, spec)
     )
     path = _path(outcomes, spec)

@@ -35,8 +35,11 @@ def read(clause: Pair, lens: Lens) -> Reading:
     calls_of_a = list(lens.clearing(clause.first, clause.same.first))
     earlier = ByAbout(lens.order, calls_of_a)
     firsts = _Firsts(clause, lens)
+    all_one = not clause.same.then and not clause.within.bounded
     for b in wanted:
         if not firsts.is_first(b):
+            if all_one:
+                break  # nor is any later b
             continue
         a = earlier.latest(b.step, b.about)
         if a is None or not clause.within.holds(lens.order, a, b.step):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Evaluated, Point, SpanNote
@@ -17,6 +17,7 @@ from luckrate_otel.model import Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.pipeline import Graded
+from luckrate_otel.record import record, replace
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
@@ -44,7 +45,7 @@ class Sendings:
     ungraded: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Report:
     """What is said of one run beside its spans: a digest, free of their contents, that can be kept for a while.
 
@@ -59,7 +60,7 @@ class Report:
     k: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sent:
     """The verdict that was last sent about a run, and how many were."""
 
@@ -126,7 +127,7 @@ class Judge:
             self._failed("grade", run.run_id, out)
             if not closed.supersedes:
                 out.points.append((Point("luckrate.not_graded", 1, _FAILED), "", ""))
-        out.spans.extend(_annotated(held, notes) for held in closed.held)
+        out.spans += [_annotated(held, notes) for held in closed.held]
 
     def _report(self, closed: Closed, graded: Graded, now_ns: int, out: Sendings) -> bool:
         """Send a verdict, or a correction of one that was sent; True if it waits for an evaluation instead.
@@ -134,11 +135,13 @@ class Judge:
         The wait is counted from the first verdict on: what is judged again meanwhile does not wait longer.
         """
         report, spec = _digest(closed, graded), graded.spec
-        waited = [held for i in closed.supersedes if (held := self._waiting.pop(i)) is not None]
-        before = next((self._standing.pop(i) for i in closed.supersedes if i in self._standing), None)
-        if before is not None:
-            self._correct(report, before, out)
-            return False
+        waited: list[tuple[int, Report]] = []
+        if closed.supersedes:
+            waited = [held for i in closed.supersedes if (held := self._waiting.pop(i)) is not None]
+            before = next((self._standing.pop(i) for i in closed.supersedes if i in self._standing), None)
+            if before is not None:
+                self._correct(report, before, out)
+                return False
         if spec is not None and spec.output.awaits(graded.trajectory):
             deadline_ns = min((due for due, _ in waited), default=now_ns + int(spec.output.wait * 1e9))
             self._waiting.put(report.run_id, report, deadline_ns)
@@ -198,6 +201,8 @@ def _annotated(held: Held, notes: Mapping[str, SpanNote]) -> tuple[Envelope, byt
     payload = held.payload
     assert isinstance(payload, Payload)
     note = notes.get(held.facts.head.span_id)
+    if note is None and not held.late:  # most spans: 0.3 µs less for each
+        return payload.envelope, payload.wire
     attributes = dict(note.attributes) if note else {}
     if held.late:
         attributes["luckrate.late"] = True

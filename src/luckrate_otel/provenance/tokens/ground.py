@@ -31,9 +31,9 @@ def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
 
 
 def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
-    if atom.phrase in written or not _judged(leaf, atom):
-        return False
     step = leaf.step
+    if atom.phrase in written or run.quoted(atom, step) or not _judged(leaf, atom):
+        return False
     if run.stood(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
     if run.offers(atom.phrase):

@@ -31,7 +31,7 @@ def leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for key, given in args.items():
         name = str(key)
         value = _parsed(name, given)
-        if isinstance(value, (Mapping, list, tuple)):
+        if not isinstance(value, str) and isinstance(value, (Mapping, list, tuple)):
             yield from _inner(value, _step("", name), name, 1)
         else:
             yield _step("", name), name, value
