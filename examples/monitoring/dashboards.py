@@ -266,6 +266,14 @@ def luck() -> dashboard.Dashboard:
                 "{{luckrate_severity}}",
             )
         )
+        .with_panel(
+            bars(
+                "Soft majority",
+                "Runs after which most of their case's last runs had a soft violation: a build would fail.",
+                by("luckrate_spec_name", metric="luckrate_case_soft_majority_total"),
+                "{{luckrate_spec_name}}",
+            )
+        )
         .with_panel(agents())
         .with_panel(LuckyTraces())
         .with_row(dashboard.Row("What could not be judged"))
@@ -434,6 +442,16 @@ def processor() -> dashboard.Dashboard:
                 "Late spans",
                 "They came after the verdict of their run; raise clocks.settle if there are many.",
                 query("sum by (instance) (rate(luckrate_late_spans_total[$__rate_interval]))", "{{instance}}"),
+            )
+        )
+        .with_panel(
+            lines(
+                "Reloads",
+                "SIGHUPs of the last hour; after a refused one the old specs stay in force.",
+                query(
+                    "sum by (instance, luckrate_outcome) (increase(luckrate_reloads_total[1h]))",
+                    "{{instance}} {{luckrate_outcome}}",
+                ),
             )
         )
     )
