@@ -260,11 +260,19 @@ def luck() -> dashboard.Dashboard:
         )
         .with_panel(
             bars(
+                "Violations by agent",
+                "Who made the call, of the agents in a run.",
+                by("gen_ai_agent_name", metric="luckrate_violations_total"),
+                "{{gen_ai_agent_name}}",
+            )
+        )
+        .with_panel(
+            bars(
                 "Violations by severity",
                 "hard fails a build at once, soft by majority, warn never.",
                 by("luckrate_severity", metric="luckrate_violations_total"),
                 "{{luckrate_severity}}",
-            )
+            ).span(12)
         )
         .with_panel(
             bars(
@@ -272,7 +280,7 @@ def luck() -> dashboard.Dashboard:
                 "Runs after which most of their case's last runs had a soft violation: a build would fail.",
                 by("luckrate_spec_name", metric="luckrate_case_soft_majority_total"),
                 "{{luckrate_spec_name}}",
-            )
+            ).span(12)
         )
         .with_panel(agents())
         .with_panel(LuckyTraces())
