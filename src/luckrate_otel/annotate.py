@@ -284,6 +284,12 @@ def _uid(run_id: str, verdict: Verdict) -> str:
     return sha256(key.encode()).hexdigest()[:32]
 
 
+def _agent_of(violation: Violation, trajectory: Trajectory) -> str:
+    """Who made the offending call; for what belongs to the run as a whole, the run's own agent."""
+    step = violation.step
+    return (trajectory.agent or "") if step is None else trajectory.steps[step].agent
+
+
 def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[Point, ...]:
     spec = verdict.spec or ""
     if verdict.verdict is VerdictLabel.NOT_GRADED:
@@ -308,7 +314,13 @@ def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[P
         Point(
             "luckrate.violations",
             1,
-            {**of_spec, "luckrate.rule": v.rule, "luckrate.severity": str(v.severity), TOOL_NAME: v.tool or ""},
+            {
+                **of_spec,
+                "luckrate.rule": v.rule,
+                "luckrate.severity": str(v.severity),
+                TOOL_NAME: v.tool or "",
+                AGENT_NAME: _agent_of(v, trajectory),
+            },
         )
         for v in verdict.violations
     ]
