@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -148,6 +149,52 @@ def test_an_async_runner_inside_a_running_loop() -> None:
         return evaluate([CASE], runner, k=2)
 
     assert labels(asyncio.run(notebook())) == ["pass", "pass"]
+
+
+def test_in_a_notebook_a_run_that_raises_says_why() -> None:
+    async def work() -> Outcome:
+        raise ValueError("the backend is down")
+
+    async def notebook() -> Rows:
+        return evaluate([CASE], lambda _: work(), k=1)
+
+    (row,) = asyncio.run(notebook())
+    assert [v.message for v in row.verdict.violations] == ["run_failed: ValueError: the backend is down"]
+
+
+def test_in_a_notebook_results_that_cannot_be_written_are_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    async def runner(task: Any) -> Outcome:
+        return clean(task)
+
+    async def notebook() -> Rows:
+        return evaluate([CASE], runner, k=1, results=tmp_path / "file/results.jsonl")
+
+    with pytest.raises(OSError, match="file"):
+        asyncio.run(notebook())
+
+
+def test_in_a_notebook_ctrl_c_ends_the_suite(tmp_path: Path) -> None:
+    """Nothing runs on in the background, or writes results, after what is done was given back."""
+    calls: list[Any] = []
+
+    async def runner(task: Any) -> Outcome:
+        calls.append(task)
+        if len(calls) == 2:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            await asyncio.Event().wait()
+        return clean(task)
+
+    async def notebook() -> Rows:
+        return evaluate([CASE], runner, k=6, results=tmp_path / "results.jsonl")
+
+    loop = asyncio.new_event_loop()  # a notebook's own: asyncio.run would take the signal
+    try:
+        rows = loop.run_until_complete(notebook())
+    finally:
+        loop.close()
+    assert (len(rows), rows.complete, len(calls)) == (1, False, 2)
 
 
 def test_a_plain_function_that_gives_a_coroutine() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutinefunction
 from os import PathLike
@@ -86,7 +87,8 @@ def _call(job: _Job, runner: Runner) -> tuple[Row, BaseException | None]:
     try:
         outcome = runner(job.case.input)
         if isawaitable(outcome):  # a plain function that gives a coroutine
-            outcome = _in_loop(lambda: _awaited(cast("Awaitable[Outcome]", outcome)))
+            awaitable = outcome
+            outcome = _in_loop(lambda: awaitable)
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - one run is isolated from the next
         return _failed(job, error, began), error
     return _graded(job, outcome, began)
@@ -142,21 +144,48 @@ async def _run_coroutines(jobs: Sequence[_Job], runner: Runner, parallel: int, r
     await asyncio.gather(*(one(job) for job in jobs))
 
 
-async def _awaited(outcome: Awaitable[Outcome]) -> Outcome:
+async def _awaited(outcome: Awaitable[Any]) -> Any:
     return await outcome
 
 
-def _in_loop(work: Callable[[], Any]) -> Any:
+def _in_loop(work: Callable[[], Awaitable[Any]]) -> Any:
     """Run a coroutine to its end, in a thread of its own where this one has a running loop (notebooks)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work())
-    result: list[Any] = []
-    thread = threading.Thread(target=lambda: result.append(asyncio.run(work())), name="luckrate-suite")
-    thread.start()
-    thread.join()
-    return result[0] if result else None
+        return asyncio.run(_awaited(work()))
+    return _in_other_thread(work)
+
+
+def _in_other_thread(work: Callable[[], Awaitable[Any]]) -> Any:
+    """Ctrl-C comes to the main thread alone, which hands it on: else the work would go on behind what was returned."""
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+    stopped = threading.Event()
+    done: Future[Any] = Future()
+
+    async def main() -> Any:
+        begun.append((asyncio.get_running_loop(), asyncio.current_task()))
+        if stopped.is_set():
+            raise asyncio.CancelledError
+        return await work()
+
+    def run() -> None:
+        try:
+            done.set_result(asyncio.run(main()))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            done.set_exception(error)
+
+    try:
+        threading.Thread(target=run, name="luckrate-suite").start()
+        return done.result()
+    except KeyboardInterrupt:
+        stopped.set()
+        for loop, task in begun:
+            if task is not None and not done.done():
+                with suppress(RuntimeError):  # the loop has just been closed
+                    loop.call_soon_threadsafe(task.cancel)
+        wait([done])
+        raise
 
 
 # ---- rows --------------------------------------------------------------------------------------
