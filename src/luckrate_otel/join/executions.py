@@ -1,13 +1,13 @@
 """Tool spans → executions: each call once, however many spans show it.
 
 The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP
-client,
-transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
+client, transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
@@ -20,6 +20,10 @@ from luckrate_otel.record import record, replace
 # By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
 # reading order.
 SLACK_NS = 2_000_000
+
+# Calls of one tool among which a twin is looked for. The two spans of a call start within microseconds of each other,
+# so only a burst of more at once could part them; without a bound ten thousand overlapping calls took half a minute.
+MAX_PARALLEL = 64
 
 
 @record(frozen=True, slots=True)
@@ -105,12 +109,12 @@ def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
     if len({execution.scopes for execution in found}) < 2:  # one instrumentation, no twins: saves 0.8 µs per span
         return found
     kept: list[Execution] = []
-    going: list[int] = []  # places in kept of the calls that may still be running, by start
+    going: dict[str, deque[int]] = {}  # by tool: places in kept of its latest calls
     for execution in sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans)):
-        going = [at for at in going if kept[at].end_ns + SLACK_NS >= execution.start_ns]
-        twin = next((at for at in reversed(going) if _are_twins(kept[at], execution, tree)), None)
+        latest = going.setdefault(canonical(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
+        twin = next((at for at in reversed(latest) if _are_twins(kept[at], execution, tree)), None)
         if twin is None:
-            going.append(len(kept))
+            latest.append(len(kept))
             kept.append(execution)
         else:
             # The pair stays for a third instrumentation, but takes no second span of a scope it has: a real repeat.
