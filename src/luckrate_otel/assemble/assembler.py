@@ -14,7 +14,7 @@ from luckrate_otel.assemble.deadlines import Deadlines
 from luckrate_otel.assemble.effects import Compact, Effect, Held, Release, ReleaseReason, Restore
 from luckrate_otel.assemble.sharing import Shared, has_shareable
 from luckrate_otel.assemble.sizes import LINK_BYTES, TRACE_BYTES, size_of_facts
-from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace
+from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace, key_of
 from luckrate_otel.facts import CloseReason, Facts
 from luckrate_otel.record import replace
 
@@ -72,14 +72,18 @@ class Assembler:
         span that was passed on already, and for log records. size: bytes of the payload.
         """
         self._tick(now_ns)
-        if not facts.head.trace_id:  # a log record outside every trace: it can be joined with nothing
+        trace_id = facts.head.trace_id
+        if not trace_id:  # a log record outside every trace: it can be joined with nothing
             self._pass_on(facts, ReleaseReason.NO_RUN, payload, size)
             return
-        trace = self._traces.get(facts.head.trace_id) or self._open(facts.head.trace_id)
-        light = self._light(trace, facts, payload, size)
-        novelty = trace.novelty(facts, light)
+        trace = self._traces.get(trace_id) or self._open(trace_id)
+        light = None  # the facts without contents, if those can be read again and are worth it
+        if self._compact is not None and payload is not None and size > self._limits.compact_over_bytes:
+            light = replace(self._compact(facts), head=replace(facts.head, trace_id=trace.trace_id))  # one text for all
+        key = key_of(facts)
+        novelty = trace.novelty(key, facts, light) if key in trace.entries else Novelty.NEW
         if novelty is Novelty.NEW:
-            self._keep(trace, facts, light, payload, size)
+            self._keep(trace, key, facts, light, payload, size)
             return
         self.counts.duplicates += novelty is Novelty.SAME
         self.counts.conflicting += novelty is Novelty.CONFLICTING
@@ -190,20 +194,15 @@ class Assembler:
         del self._traces[trace.trace_id]
         self._open_ids.discard(_raw(trace.trace_id))
 
-    def _light(self, trace: Trace, facts: Facts, payload: object | None, size: int) -> Facts | None:
-        """The facts without contents, if those can be read again and are worth it."""
-        if self._compact is None or payload is None or size <= self._limits.compact_over_bytes:
-            return None
-        light = self._compact(facts)
-        return replace(light, head=replace(light.head, trace_id=trace.trace_id))  # one text for all its spans
-
-    def _keep(self, trace: Trace, facts: Facts, light: Facts | None, payload: object | None, size: int) -> None:
+    def _keep(
+        self, trace: Trace, key: str, facts: Facts, light: Facts | None, payload: object | None, size: int
+    ) -> None:
         kept, facts_size = _share(trace, facts) if light is None else (light, size_of_facts(light))
         facts_size += 0 if trace.count else TRACE_BYTES
         entry = Entry(kept, self._now_ns, facts_size, payload, size)
         entry.compacted = light is not None
-        trace.keep(entry)
-        self._closing.charge(trace, entry.total_size)
+        trace.keep(key, entry)
+        self._closing.charge(trace, facts_size if payload is None else facts_size + size)
         self.counts.held_spans += payload is not None
         if (
             trace.links and trace.links.pop(facts.head.span_id, None) is not None
@@ -242,8 +241,10 @@ class Assembler:
     def _is_queued_in_time(self, trace: Trace) -> bool:
         """Nothing that comes now can be due before the trace's place among the deadlines: true of all but the first
         spans of a trace, and a fifth of the price of finding the deadline anew."""
-        release_ns = self._now_ns + self._clocks.default.release_after_ns
-        return not self._clocks.agents and trace.queued_ns <= min(trace.check_ns, release_ns)
+        queued_ns, clocks = trace.queued_ns, self._clocks
+        if clocks.agents or queued_ns > trace.check_ns:
+            return False
+        return queued_ns <= self._now_ns + clocks.default.release_after_ns
 
     def _schedule(self, trace: Trace) -> None:
         if trace.count or trace.judged:

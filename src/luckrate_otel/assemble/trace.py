@@ -51,9 +51,10 @@ class Judged:
     spent: bool = False
 
 
-def _key(facts: Facts) -> str:
+def key_of(facts: Facts) -> str:
     """Span id; for a log record with its time, as one span, or none at all, can have very many of them."""
-    return f"{facts.head.span_id}@{facts.head.start_ns}" if facts.log else facts.head.span_id
+    head = facts.head
+    return f"{head.span_id}@{head.start_ns}" if facts.log else head.span_id
 
 
 # Entries of one key are compared one by one: a span seen by client and server, events of one instant. Beyond this many,
@@ -121,8 +122,8 @@ class Trace:
             else:
                 yield from found
 
-    def keep(self, entry: Entry) -> None:
-        key = _key(entry.facts)
+    def keep(self, key: str, entry: Entry) -> None:
+        """key: key_of its facts."""
         found = self.entries.get(key)
         if found is None:
             self.entries[key] = entry
@@ -131,33 +132,36 @@ class Trace:
         else:
             found.append(entry)
         self.count += 1
-        if entry.facts.agent:
-            self.agents[entry.facts.agent] = None
+        agent = entry.facts.agent
+        if agent:
+            self.agents[agent] = None
         if entry.payload is not None:
             self.queue.append(entry)
 
     def forget(self, entries: Iterable[Entry]) -> None:
         """Take entries out of the index."""
+        leaving = set(entries)
+        if len(leaving) == self.count:  # all, as when the verdict on its only run is final: a tenth of the price
+            self.entries.clear()
+            self.count = 0
+            return
         gone: dict[str, set[Entry]] = {}
-        for entry in entries:
-            gone.setdefault(_key(entry.facts), set()).add(entry)
-        for key, leaving in gone.items():
+        for entry in leaving:
+            gone.setdefault(key_of(entry.facts), set()).add(entry)
+        for key, of_key in gone.items():
             known = self._at(key)
-            left = [e for e in known if e not in leaving]
+            left = [e for e in known if e not in of_key]
             self.count -= len(known) - len(left)
             if left:
                 self.entries[key] = left
             else:
                 self.entries.pop(key, None)
 
-    def novelty(self, facts: Facts, light: Facts | None) -> Novelty:
-        """Whether these facts are a retry. A span is known by its ids, kind and service; log records have no identity
-        of their own and are the same only if all of their facts are."""
+    def novelty(self, key: str, facts: Facts, light: Facts | None) -> Novelty:
+        """Whether these facts are a retry. key: key_of them. A span is known by its ids, kind and service; log records
+        have no identity of their own and are the same only if all of their facts are."""
         head = facts.head
         novelty = Novelty.NEW
-        key = _key(facts)
-        if key not in self.entries:
-            return novelty
         for entry in self._at(key)[-_MAX_ALIKE:]:
             known = entry.facts
             if (light if entry.compacted and light is not None else facts) == known:

@@ -13,9 +13,9 @@ from luckrate_otel import adapters
 from luckrate_otel.assemble import Held
 from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
-from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at, well_formed
+from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.recent import Link, Recent
 from luckrate_otel.telemetry import Span
@@ -106,7 +106,7 @@ class Reader:
 
     def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
         """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
-        opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
+        opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
         recent = self._recent
         links = [link for trace_id in opened if trace_id not in open_traces for link in recent.take(trace_id)]
         for wire in unread:
@@ -122,9 +122,9 @@ class Reader:
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
         """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""
-        if not well_formed(link_of(wire)):  # a zero trace id would make one run of everybody's
-            raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
         span = decode_span(wire, envelope)
+        if not is_well_formed(span.head):  # a zero trace id would make one run of everybody's
+            raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
         facts = adapters.read(span)
         if facts is None or facts.conversation_id is not None or not self._conversation_keys:
             return facts
