@@ -87,7 +87,9 @@ def _ran(
     begun_ns: int,
 ) -> Placed:
     fact, head = execution.fact, execution.fact.head
-    args, args_gap = _arguments(fact, issue, definitions)
+    args, args_gap = fact.args, None
+    if args is None or POSITIONAL in args:
+        args, args_gap = _arguments(fact, issue, definitions)
     answer = issue.answer if issue else None
     ok, error = fact.ok, fact.error
     if ok and answer is not None and answer.ok is False:  # the agent was told of a failure that the span does not show
@@ -137,8 +139,6 @@ def _arguments(
             if asked is not None
             else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
         )
-    if POSITIONAL not in fact.args:
-        return fact.args, None
     if asked is not None and (full := named(fact.args, asked)) is not None:
         return full, None
     full = _by_schema(fact, definitions)
