@@ -101,8 +101,10 @@ def _later_turns(
     known = {text_in(m) for m in first.fact.inputs if m.role == "user"}
     begun = set(known)
     known |= set(asked)
+    if not begun:
+        return
     for model in outer:
-        if model is first or model.scope != first.scope or not begun:
+        if model is first or model.scope != first.scope:
             continue
         said = [t for m in model.fact.inputs if m.role == "user" and (t := text_in(m))]
         if not begun.issubset(said):
