@@ -89,6 +89,10 @@ class Lineage:
             above = self._places[step] = self._below(above, step)
         return above
 
+    def places(self, facts: Iterable[Facts]) -> list[Place]:
+        known = self._places
+        return [known.get(fact.head.span_id) or self.place(fact.head.span_id) for fact in facts]
+
     def _below(self, above: Place, span_id: str) -> Place:
         if above.agent:
             parent = self._parents[span_id]

@@ -105,8 +105,7 @@ def _structural_owners(ordered: tuple[Facts, ...], lineage: Lineage) -> tuple[li
     tops = [f for f in ordered if f.role is Role.AGENT and not f.log and _outermost(f, lineage)]
     run_of = {top.head.span_id: _run_key(top, lineage) for top in tops}
     by_wrapper = {w: run for top, run in run_of.items() if (w := lineage.place(top).wrapper)}
-    places = [lineage.place(fact.head.span_id) for fact in ordered]
-    owners = [run_of.get(place.agent) or by_wrapper.get(place.wrapper, "") for place in places]
+    owners = [run_of.get(place.agent) or by_wrapper.get(place.wrapper, "") for place in lineage.places(ordered)]
     joined = _handed_over(ordered, owners, tops, run_of) if len(tops) > 1 else {}
     roots: dict[str, Facts] = {}
     for top in tops:
@@ -158,9 +157,9 @@ def _place_strays(
     final: bool | AbstractSet[str],
 ) -> None:
     """Give spans and log records outside every agent to the run they go with, where that can be told."""
-    strays = [i for i, owner in enumerate(owners) if not owner]
-    if not strays or not roots:
+    if "" not in owners or not roots:
         return
+    strays = [i for i, owner in enumerate(owners) if not owner]
     marks = lineage.marks({f.head.span_id: run for f, run in zip(ordered, owners, strict=True) if run})
     near = lineage.nearest((ordered[i].head.span_id for i in strays), marks)
     around = _around(strays, ordered, owners)

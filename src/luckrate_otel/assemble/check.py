@@ -70,7 +70,7 @@ def _waited_in_vain(found: tuple[Candidate, ...], now_ns: int) -> set[str]:
 
 def _candidates(trace: Trace, clocks: Clocks, final: bool | AbstractSet[str]) -> tuple[Candidate, ...]:
     by_facts = {id(entry.facts): entry for entry in trace.all()}
-    groups = partition((entry.facts for entry in by_facts.values()), trace.links, final=final)
+    groups = partition([entry.facts for entry in by_facts.values()], trace.links, final=final)
     judged = {j.root_id: j for j in trace.judged.values()}
     return tuple(_candidate(trace, clocks, group, by_facts, judged) for group in groups)
 

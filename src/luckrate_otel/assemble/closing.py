@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 from luckrate_otel.assemble.check import Candidate
 from luckrate_otel.assemble.counts import Counts
@@ -208,7 +207,7 @@ class AllLinks:
             for entry in self._trace.all():
                 if not entry.facts.log:
                     links[entry.facts.head.span_id] = entry.facts.head.parent_id
-            self._all = MappingProxyType(links)
+            self._all = links  # read-only by its type: copying a mapping proxy takes ten times as long as a dict
         return self._all
 
 

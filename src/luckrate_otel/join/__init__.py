@@ -41,7 +41,8 @@ def join(run: ClosedRun) -> Trajectory:
     placed = steps(ran, asked, pair(ran, asked, tree), run=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns)
     start_ns = min(begun_ns, placed[0].issued_ns) if placed else begun_ns
     outer = [m for m in models if m.outermost]
-    said = words(kinds, outer, placed, tree, run.root)
+    last = last_of(outer)
+    said = words(kinds, outer, last, placed, tree, run.root)
     root = next((f for f in facts if run.root and f.head.span_id == run.root.span_id), None)
     return Trajectory(
         steps=tuple([p.step for p in placed]) if start_ns == begun_ns else timed(placed, start_ns),
@@ -63,7 +64,7 @@ def join(run: ClosedRun) -> Trajectory:
         call_ids=tuple([p.call_id for p in placed]),
         root=run.root.span_id if run.root else None,
         root_status=run.root.status if run.root else Status.UNSET,
-        finish_reasons=_finish_reasons(root, outer),
+        finish_reasons=_finish_reasons(root, last),
         start_ns=start_ns,
         duration=_duration(run, facts),
         tokens=_tokens(models),
@@ -82,7 +83,9 @@ def _begun_ns(run: ClosedRun, facts: tuple[Facts, ...]) -> int:
 
 
 def _duration(run: ClosedRun, facts: tuple[Facts, ...]) -> float | None:
-    heads = [run.root] if run.root and run.root.end_ns else [f.head for f in facts if not f.log]
+    if run.root and run.root.end_ns:
+        return max(run.root.end_ns - run.root.start_ns, 0) / _MS
+    heads = [f.head for f in facts if not f.log]
     if not heads:
         return None
     return max(max(h.end_ns for h in heads) - min(h.start_ns for h in heads), 0) / _MS
@@ -90,9 +93,10 @@ def _duration(run: ClosedRun, facts: tuple[Facts, ...]) -> float | None:
 
 def _conversation(told: list[Facts], tree: Tree) -> str | None:
     """The outermost span's: an agent called as a tool may open a conversation of its own (ADK, Pydantic AI)."""
+    if not told:
+        return None
     outer = [f for f in told if not tree.in_a_call(f.head.span_id)]
-    first = min(outer or told, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns), default=None)
-    return first.conversation_id if first else None
+    return min(outer or told, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns)).conversation_id
 
 
 def _agent(containers: list[Facts], placed: tuple[Placed, ...], tree: Tree) -> str | None:
@@ -115,10 +119,9 @@ def _definitions(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
     return tuple(found.values())
 
 
-def _finish_reasons(root: Facts | None, outer: list[ModelCall]) -> tuple[str, ...]:
+def _finish_reasons(root: Facts | None, last: ModelCall | None) -> tuple[str, ...]:
     if root is not None and root.finish_reasons:
         return root.finish_reasons
-    last = last_of(outer)
     return last.fact.finish_reasons if last else ()
 
 

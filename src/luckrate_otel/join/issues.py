@@ -73,14 +73,17 @@ def key_of(call: Call) -> Key:
 # ---- model calls -------------------------------------------------------------------------------
 
 
-def model_calls(facts: Iterable[Facts], tree: Tree) -> tuple[ModelCall, ...]:
+def model_calls(facts: list[Facts], tree: Tree) -> tuple[ModelCall, ...]:
     """Model calls by start; facts: those of models. A model span inside another is the same call (ADK's call_llm, two
     instrumentations at once).
     """
-    groups: dict[str, list[Facts]] = {}
-    for fact in facts:
-        groups.setdefault(_outermost(fact, tree), []).append(fact)
-    found = [_model_call(group, tree) for group in groups.values()]
+    if tree.are_leaves(facts):  # as in executions()
+        found = [_model_call([fact], tree) for fact in facts]
+    else:
+        groups: dict[str, list[Facts]] = {}
+        for fact in facts:
+            groups.setdefault(_outermost(fact, tree), []).append(fact)
+        found = [_model_call(group, tree) for group in groups.values()]
     return tuple(sorted(found, key=_BY_START))
 
 
@@ -113,9 +116,8 @@ def _model_call(group: list[Facts], tree: Tree) -> ModelCall:
         finish_reasons=next((f.finish_reasons for f in reversed(ordered) if f.finish_reasons), ()),
         tokens=next((f.tokens for f in ordered if f.tokens is not None), None),
     )
-    return ModelCall(
-        first, tree.scope(first), not tree.in_a_call(first.head.span_id), tuple(f.head.span_id for f in ordered)
-    )
+    ids = tuple(f.head.span_id for f in ordered)
+    return ModelCall(first, tree.scope(first), not tree.in_a_call(first.head.span_id), ids)
 
 
 def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
@@ -145,13 +147,24 @@ def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole:
         if new:
             found += new
             going += new
-    told = [_calls_and_answers(model.fact.inputs) for model in models]
-    if any(told):  # where no history repeats calls there is nothing to tell apart or to look up: saves 2 µs per span
+    if _repeated(
+        models
+    ):  # where no history repeats calls there is nothing to tell apart or to look up: saves 2 µs per span
         models = _under_own_ids(models, found)
         found += _only_in_inputs(models, found, ends, heard, whole=whole)
         found = _answered(found, models)
     found += _only_in_containers(containers, found)
     return tuple(found)
+
+
+def _repeated(models: Iterable[ModelCall]) -> bool:
+    """Whether any input tells of calls or answers."""
+    for model in models:
+        for message in model.fact.inputs:
+            for part in message.parts:
+                if not isinstance(part, Text):
+                    return True
+    return False
 
 
 def _asked(

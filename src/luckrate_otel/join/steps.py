@@ -15,7 +15,7 @@ from luckrate_otel.join.parts import Parts
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.record import record
-from luckrate_otel.telemetry import Status, Value
+from luckrate_otel.telemetry import NOTHING, Status, Value
 
 NO_RETURN = "no_return"
 _MS = 1e6  # nanoseconds
@@ -87,7 +87,9 @@ def _ran(
     begun_ns: int,
 ) -> Placed:
     fact, head = execution.fact, execution.fact.head
-    args, args_gap = _arguments(fact, issue, definitions)
+    args, args_gap = fact.args, None
+    if args is None or POSITIONAL in args:
+        args, args_gap = _arguments(fact, issue, definitions)
     answer = issue.answer if issue else None
     ok, error = fact.ok, fact.error
     if ok and answer is not None and answer.ok is False:  # the agent was told of a failure that the span does not show
@@ -113,15 +115,15 @@ def _ran(
         duration=_since(head.start_ns, head.end_ns),
         span=execution.spans[0],
     )
-    gaps = _gaps(step, args_gap, result_gap)
+    gaps = NOTHING if ok is not None and args is not None and result is not None else _gaps(step, args_gap, result_gap)
     call_id = fact.call_id or (issue.call.call_id if issue else None)
-    return Placed(step, issued, _order(issue if timed else None, issued, execution), gaps, call_id)
+    return Placed(
+        step, issued, _order(issue if timed else None, issued, head.end_ns, execution.spans[0]), gaps, call_id
+    )
 
 
-def _order(issue: Issue | None, issued: int, execution: Execution | None) -> tuple[int, int, str, int, int, str]:
+def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, str]:
     """Issue time, then the turn, then the place within it; calls that no turn shows by start, end and id."""
-    end = execution.end_ns if execution else 0
-    span = execution.spans[0] if execution else ""
     if issue is None:
         return issued, 1, "", 0, end, span
     return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.position, end, span
@@ -137,8 +139,6 @@ def _arguments(
             if asked is not None
             else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
         )
-    if POSITIONAL not in fact.args:
-        return fact.args, None
     if asked is not None and (full := named(fact.args, asked)) is not None:
         return full, None
     full = _by_schema(fact, definitions)
@@ -203,7 +203,7 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         duration=_since(span.head.start_ns, span.head.end_ns) if span is not None else None,
         span=span.head.span_id if span is not None else None,
     )
-    return Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
+    return Placed(step, issued, _order(issue, issued), _gaps(step, issue.call.gap, None), issue.call.call_id)
 
 
 def _outcome(answer: Response) -> bool | None:

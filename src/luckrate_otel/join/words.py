@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from luckrate_otel.adapters.messages import text_in
 from luckrate_otel.facts import Call, Facts, Message, Response
@@ -12,10 +11,11 @@ from luckrate_otel.join.parts import Parts
 from luckrate_otel.join.steps import Placed
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import History, Step, Turn
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Words:
     turns: tuple[Turn, ...]
     system: tuple[str, ...]
@@ -23,8 +23,18 @@ class Words:
     history: History
 
 
-def words(run: Parts, outer: list[ModelCall], placed: tuple[Placed, ...], tree: Tree, root: Head | None) -> Words:
-    """Only the outermost agents' words (outer: their models): what a sub-agent is asked was written by a model."""
+def words(
+    run: Parts,
+    outer: list[ModelCall],
+    last: ModelCall | None,
+    placed: tuple[Placed, ...],
+    tree: Tree,
+    root: Head | None,
+) -> Words:
+    """Only the outermost agents' words: what a sub-agent is asked was written by a model.
+
+    outer: the outermost agents' model calls; last: the one of them that ended last.
+    """
     containers = _containers(run.containers, tree)
     first = next((m for m in outer if m.fact.inputs), None)
     past, present = split_history(first.fact.inputs) if first else ((), ())
@@ -32,7 +42,7 @@ def words(run: Parts, outer: list[ModelCall], placed: tuple[Placed, ...], tree: 
     return Words(
         turns=(*[Turn(text) for text in asked], *_later_turns(outer, first, asked, placed)),
         system=_system([*[m.fact for m in outer], *containers]),
-        final_output=_final(containers, outer, placed, root),
+        final_output=_final(containers, last, placed, root),
         history=_history(past, asked) if past else _NO_HISTORY,
     )
 
@@ -91,8 +101,10 @@ def _later_turns(
     known = {text_in(m) for m in first.fact.inputs if m.role == "user"}
     begun = set(known)
     known |= set(asked)
+    if not begun:
+        return
     for model in outer:
-        if model is first or model.scope != first.scope or not begun:
+        if model is first or model.scope != first.scope:
             continue
         said = [t for m in model.fact.inputs if m.role == "user" and (t := text_in(m))]
         if not begun.issubset(said):
@@ -129,14 +141,13 @@ def _history(past: tuple[Message, ...], asked: tuple[str, ...]) -> History:
 
 
 def _final(
-    containers: list[Facts], outer: list[ModelCall], placed: tuple[Placed, ...], root: Head | None
+    containers: list[Facts], closing: ModelCall | None, placed: tuple[Placed, ...], root: Head | None
 ) -> str | None:
     if root is not None:
         own = next((f for f in containers if f.head.span_id == root.span_id), None)
         if own is not None and (text := _answer(own)):
             return text
     # An inner span's answer is the run's only if nothing happened after it.
-    closing = last_of(outer)
     issued_ns = placed[-1].issued_ns if placed else 0  # steps are in the order of their issue
     last_ns = max(closing.end_ns, issued_ns) if closing else issued_ns
     for fact in sorted(containers, key=lambda f: -f.head.end_ns):  # of one end, the outermost first as they come
@@ -150,11 +161,11 @@ def _final(
 def last_of(models: Iterable[ModelCall]) -> ModelCall | None:
     """The model call that ended last."""
     last: ModelCall | None = None
-    end: tuple[int, int] = (0, 0)
+    end_ns = start_ns = 0
     for model in models:
         head = model.fact.head
-        if last is None or (head.end_ns, head.start_ns) > end:
-            last, end = model, (head.end_ns, head.start_ns)
+        if last is None or head.end_ns > end_ns or (head.end_ns == end_ns and head.start_ns > start_ns):
+            last, end_ns, start_ns = model, head.end_ns, head.start_ns
     return last
 
 
