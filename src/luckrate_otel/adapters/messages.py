@@ -54,6 +54,8 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
             found = loads(value)
         except ValueError:
             return ()
+        if "role" in found[0]:  # as the conventions and most others have it
+            return _each(found, role)
     else:
         found, _ = structured(value)
     if isinstance(found, dict):
@@ -68,7 +70,16 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
             found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
         if _is_parts(found):
             return _some(Message(role, parts(found)))
-    return tuple([m for item in found if (m := message(item, role)) is not None and m.parts])
+    return _each(found, role)
+
+
+def _each(items: Iterable[Any], role: str) -> tuple[Message, ...]:
+    found = []
+    for item in items:
+        one = message(item, role)
+        if one is not None and one.parts:
+            found.append(one)
+    return tuple(found)
 
 
 _REPLAY = Replay()
@@ -78,7 +89,7 @@ def _with_roles(found: Any) -> tuple[Message, ...] | None:
     """Messages of an array whose items all name their role: only then does none depend on another or on a default."""
     if not all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in found):
         return None
-    return tuple(m for item in found if (m := message(item, "user")) is not None and m.parts)
+    return _each(found, "user")
 
 
 def message(value: Any, role: str = "user") -> Message | None:
@@ -109,11 +120,6 @@ def message(value: Any, role: str = "user") -> Message | None:
 
 def parts(value: Any) -> tuple[Part, ...]:
     """Content of a message: a text, one part, or a list of parts."""
-    if isinstance(value, str):
-        return (Text(value),) if value and not is_redacted(value) else ()
-    if isinstance(value, dict):
-        one = part(value)
-        return (one,) if one is not None else ()
     if isinstance(value, (list, tuple)):
         found: list[Part] = []
         for item in value:
@@ -129,6 +135,11 @@ def parts(value: Any) -> tuple[Part, ...]:
             elif (one := part(item)) is not None:
                 found.append(one)
         return tuple(found)
+    if isinstance(value, str):
+        return (Text(value),) if value and not is_redacted(value) else ()
+    if isinstance(value, dict):
+        one = part(value)
+        return (one,) if one is not None else ()
     return ()
 
 

@@ -96,6 +96,7 @@ class Assembler:
         if trace is None or span_id in trace.links or span_id in trace.entries:
             return
         trace.links[span_id] = parent_id
+        trace.settled = False
         trace.link_ns[span_id] = now_ns
         self._linked.setdefault(trace_id, trace)
         self.counts.link_bytes += LINK_BYTES
@@ -221,7 +222,9 @@ class Assembler:
 
     def _drop_links(self, trace: Trace) -> None:
         self.counts.link_bytes -= LINK_BYTES * len(trace.links)
-        trace.links, trace.link_ns = {}, {}
+        if trace.links:
+            trace.links, trace.link_ns = {}, {}
+            trace.settled = False
         self._linked.pop(trace.trace_id, None)
 
     def _set_open_runs(self, trace: Trace, open_runs: int) -> None:
@@ -271,7 +274,8 @@ class Assembler:
         trace.checked_ns = self._now_ns
         links = AllLinks(trace)
         waiting = []
-        for run in candidates(trace, self._clocks, self._now_ns):
+        # The look when the late window of a trace's only run ends costs half without finding the run again.
+        for run in () if trace.settled else candidates(trace, self._clocks, self._now_ns):
             if run.due_ns <= self._now_ns:
                 effect = self._closing.settle(trace, run, run.reason, links, self._now_ns)
                 if effect is not None:
@@ -279,7 +283,8 @@ class Assembler:
             elif run.due_ns != NEVER_NS:
                 waiting.append(run)
                 run.mark_late()
-        self._set_open_runs(trace, sum(run.group.is_run for run in waiting))
+        self._set_open_runs(trace, sum([run.group.is_run for run in waiting]))
+        trace.settled = not waiting and _is_settled(trace)
         self._finish_due(trace, waiting, out)
 
     def _finish_due(self, trace: Trace, waiting: Iterable[Candidate], out: list[Due]) -> None:
@@ -326,6 +331,17 @@ class Assembler:
         except Exception as error:  # noqa: BLE001 - as in _visit
             self._closing.give_up(trace, error, self._now_ns, out)
         self._set_open_runs(trace, 0)
+
+
+def _is_settled(trace: Trace) -> bool:
+    """Whether one verdict is on all entries: then its run is found as it was, until an entry or a link comes or goes.
+
+    More verdicts could be taken together, once their spans wait for no agent any more: see candidates().
+    """
+    if len(trace.judged) != 1:
+        return False
+    (judged,) = trace.judged.values()
+    return not judged.spent and len(judged.members) == trace.count
 
 
 def _share(trace: Trace, facts: Facts) -> tuple[Facts, int]:

@@ -31,6 +31,10 @@ class Shared:
         outputs, of_outputs = self._share_messages(facts.outputs)
         size = size_of_facts(facts, messages=of_inputs + of_outputs)
         system = facts.system
+        if not (system or facts.definitions):
+            if inputs is facts.inputs and outputs is facts.outputs:
+                return facts, size
+            return replace(facts, inputs=inputs, outputs=outputs), size
         if system:
             known = tuple([self._texts.setdefault(text, text) for text in system])
             size -= sum(len(text) for text, own in zip(known, system, strict=True) if text is not own)
@@ -51,15 +55,19 @@ class Shared:
         return facts, size
 
     def _share_messages(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
+        """The same tuple if none of its messages is known."""
+        if not messages:
+            return messages, 0
         shared = []
-        size = 0
+        size = 8 * len(messages)
+        news = 0
         for message in messages:
             known = self._known(message)
             if known is None:
                 size += size_of_message(message) + MESSAGE_BYTES
+                news += 1
             shared.append(known or message)
-            size += 8
-        return tuple(shared), size
+        return messages if news == len(messages) else tuple(shared), size
 
     def _known(self, message: Message) -> Message | None:
         """An equal message of this trace; None if this is the first one, which is then remembered."""
@@ -68,7 +76,10 @@ class Shared:
         if alike is message:
             return None
         if isinstance(alike, Message):
-            if alike == message:
+            if isinstance(likeness, str):  # most: both are this text; the rest is compared at a third of the price
+                if alike.role == message.role and alike.name == message.name:
+                    return alike
+            elif alike == message:
                 return alike
             self._messages[likeness] = [alike, message]
             return None
@@ -109,8 +120,10 @@ def _are_alike(asked: Mapping[str, Value], ran: Mapping[str, Value]) -> bool:
 
 def _likeness(message: Message) -> Hashable:
     """Equal for equal messages; arguments are mappings, which have no hash, and count by their number here."""
-    if len(message.parts) == 1:
-        return _likeness_of_part(message.parts[0])
+    parts = message.parts
+    if len(parts) == 1:
+        only = parts[0]
+        return only.content if isinstance(only, Text) else _likeness_of_part(only)
     return tuple(map(_likeness_of_part, message.parts))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice, takewhile
+from typing import cast
 
 from luckrate_otel.assemble.sharing import Shared
 from luckrate_otel.facts import Facts
@@ -86,6 +87,7 @@ class Trace:
         "opened_ns",
         "queue",
         "queued_ns",
+        "settled",
         "shared",
         "size",
         "trace_id",
@@ -110,12 +112,18 @@ class Trace:
         self.checked_ns = -NEVER_NS
         self.queued_ns = NEVER_NS  # its place among all deadlines
         self.open_runs = 0
+        self.settled = False  # one verdict stands for all that is known, so that the next look need not find its runs
 
     def _at(self, key: str) -> list[Entry]:
         found = self.entries.get(key, [])
         return [found] if isinstance(found, Entry) else found
 
-    def all(self) -> Iterator[Entry]:
+    def all(self) -> Iterable[Entry]:
+        """A view of its entries."""
+        # Without a key of several entries, as in most traces, there is nothing to unfold: 0.1 µs an entry.
+        return cast("Iterable[Entry]", self.entries.values()) if self.count == len(self.entries) else self._each()
+
+    def _each(self) -> Iterator[Entry]:
         for found in self.entries.values():
             if isinstance(found, Entry):
                 yield found
@@ -132,6 +140,7 @@ class Trace:
         else:
             found.append(entry)
         self.count += 1
+        self.settled = False
         agent = entry.facts.agent
         if agent:
             self.agents[agent] = None
@@ -141,6 +150,7 @@ class Trace:
     def forget(self, entries: Iterable[Entry]) -> None:
         """Take entries out of the index."""
         leaving = set(entries)
+        self.settled = False
         if len(leaving) == self.count:  # all, as when the verdict on its only run is final: a tenth of the price
             self.entries.clear()
             self.count = 0
@@ -153,7 +163,7 @@ class Trace:
             left = [e for e in known if e not in of_key]
             self.count -= len(known) - len(left)
             if left:
-                self.entries[key] = left
+                self.entries[key] = left if len(left) > 1 else left[0]
             else:
                 self.entries.pop(key, None)
 
