@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
@@ -130,7 +131,7 @@ class _Places:
     """Which spans can be written on: the held ones, those of tools, agents and wrappers."""
 
     def __init__(self, run: ClosedRun, trajectory: Trajectory) -> None:
-        self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
+        self._facts = run.facts
         self._left = run.left
         self._steps = trajectory.steps
         self._start_ns = trajectory.start_ns
@@ -138,12 +139,19 @@ class _Places:
 
     def _root(self, run: ClosedRun) -> str | None:
         """The run's root; where that has left already (a model call, in a run without agent) its first held span."""
-        if run.root and run.root.span_id in self._held:
-            return run.root.span_id
+        if run.root:
+            root = run.root.span_id
+            if any(f.head.span_id == root and not f.log and f.role is not Role.MODEL for f in run.facts):
+                return root
         first = min(
             (f.head for f in self._held.values()), key=lambda h: (h.start_ns, -h.end_ns, h.span_id), default=None
         )
         return first.span_id if first else None
+
+    @cached_property
+    def _held(self) -> Mapping[str, Facts]:
+        """Made when there is a finding to place, which most runs have none of: 2 µs a run."""
+        return {f.head.span_id: f for f in self._facts if not f.log and f.role is not Role.MODEL}
 
     def of(self, violation: Violation) -> str | None:
         if violation.step is None:

@@ -47,6 +47,9 @@ class Lens:
         return self._told(calls.fit(self.trajectory, step), maybe=not self.doubting)
 
     def _hits(self, calls: Calls, same: tuple[Located, ...], *, maybe: bool) -> Iterator[Hit]:
+        if not calls.where and not same:  # the tool's name tells; a third of what such a clause takes
+            yield from [Hit(step) for step, made in enumerate(self.trajectory.steps) if made.tool in calls.tools]
+            return
         for step, made in enumerate(self.trajectory.steps):
             if made.tool not in calls.tools or not self._told(calls.fit(self.trajectory, step), maybe=maybe):
                 continue

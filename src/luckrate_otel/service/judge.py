@@ -22,11 +22,16 @@ from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import NOTHING, Value
+from luckrate_otel.vocabulary import METRICS, Kind
 from luckrate_otel.waiting import Waiting
 from luckrate_otel.windows import Window, Windows
 
 # Which spec would have graded it may not be known any more.
 _FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}
+
+Measured = tuple[Point, str, str]
+
+_COUNTERS = frozenset(metric.name for metric in METRICS if metric.kind is Kind.COUNTER)
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +45,7 @@ class Sendings:
 
     spans: list[tuple[Envelope, bytes]] = field(default_factory=list)
     events: list[Evaluated] = field(default_factory=list)
-    points: list[tuple[Point, str, str]] = field(default_factory=list)
+    points: list[Measured] = field(default_factory=list)
     graded: int = 0
     ungraded: list[str] = field(default_factory=list)
 
@@ -113,6 +118,7 @@ class Judge:
                 self._finish(effect, out)
         for report in self._waiting.due(now_ns):
             self._send(report, out)
+        out.points = _together(out.points)
         return out
 
     def _close(self, closed: Closed, now_ns: int, out: Sendings) -> None:
@@ -209,6 +215,30 @@ def _annotated(held: Held, notes: Mapping[str, SpanNote]) -> tuple[Envelope, byt
     if not attributes:
         return payload.envelope, payload.wire
     return payload.envelope, encode.append(payload.wire, note.events if note else (), attributes)
+
+
+def _together(points: list[Measured]) -> list[Measured]:
+    """The counts of a round by labels: the last with its exemplar, the others as one in front of it, without.
+
+    The SDK takes 8 µs for each point, 1 µs of what a span costs.
+    """
+    found: list[Measured] = []
+    last: dict[tuple[object, ...], Measured] = {}
+    before: dict[tuple[object, ...], float] = {}
+    for measured in points:
+        point = measured[0]
+        if point.metric not in _COUNTERS:
+            found.append(measured)
+            continue
+        key: tuple[object, ...] = (point.metric, *point.attributes.items())
+        if key in last:
+            before[key] = before.get(key, 0) + last[key][0].value
+        last[key] = measured
+    for labels, measured in last.items():
+        if labels in before:
+            found.append((replace(measured[0], value=before[labels]), "", ""))
+        found.append(measured)
+    return found
 
 
 def _revision(before: Verdict, after: Verdict) -> Point:

@@ -65,6 +65,7 @@ def _parsed(name: str, value: Any) -> Any:
 
 def _step(path: str, key: str) -> str:
     """A key that is no plain name may be a value in disguise (a table of people, say): it is masked in paths."""
-    if not _NAME.fullmatch(key) or len(key) > _SHOWN_KEY:
+    plain = (key.isascii() and key.isidentifier()) or _NAME.fullmatch(key)
+    if not plain or len(key) > _SHOWN_KEY:
         return f"{path}[*]"
     return f"{path}.{key}" if path else key

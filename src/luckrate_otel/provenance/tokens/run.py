@@ -21,7 +21,7 @@ SCAN = 20  # compared characters that one look at one source counts as
 _GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
 
 # Of these the phrase is that of the text, and a text that holds one holds the other.
-_VERBATIM = frozenset({Kind.ID, Kind.EMAIL})
+_VERBATIM = (Kind.ID, Kind.EMAIL)
 
 
 @record(frozen=True, slots=True)
