@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Severity, Verdict, VerdictLabel
+from luckrate_otel.telemetry import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The decision. reasons: one line each, beginning with `no_runs`, `not_judged`, `hard`, `soft` or `luck_rate`.
 
-    Cases are named by a hash, as a case may be the text of a user's task.
+    Cases are named by a hash, as a case may be the text of a user's task, unless the caller knows a name for them.
     """
 
     failed: bool
@@ -28,14 +29,16 @@ def gate(
     allow_empty: bool = False,
     allow_unjudged: bool = False,
     max_luck_rate: float | None = None,
+    names: Mapping[str, str] = NOTHING,
 ) -> Gate:
     """Fail on a hard violation in any run, and on soft violations in most runs of a case. Warnings never fail.
 
     Nothing judged is not a pass either: no runs at all, and a hard rule that could be judged in no run, fail unless
     allowed. max_luck_rate: 0 to 1, compared with the lower end of the interval, so that few runs do not fail by chance.
+    names: case → what reasons call it.
     """
     runs = tuple(verdicts)
-    reasons = [*_hard(runs), *_soft(runs)]
+    reasons = [*_hard(runs), *_soft(runs, names)]
     if not runs and not allow_empty:
         reasons.append("no_runs: nothing to judge")
     if not allow_unjudged:
@@ -58,7 +61,7 @@ def _hard(runs: Sequence[Verdict]) -> Iterator[str]:
         yield f"hard: {_plural(counts.total(), 'violation')} in {hit} of {_plural(len(runs), 'run')} ({rules})"
 
 
-def _soft(runs: Sequence[Verdict]) -> Iterator[str]:
+def _soft(runs: Sequence[Verdict], names: Mapping[str, str]) -> Iterator[str]:
     """Per case. A run that was not graded has no say in what most runs do."""
     cases: dict[str, list[bool]] = {}
     for run in runs:
@@ -67,7 +70,8 @@ def _soft(runs: Sequence[Verdict]) -> Iterator[str]:
             cases.setdefault(run.case, []).append(soft)
     for case, flags in cases.items():
         if sum(flags) * 2 > len(flags):
-            yield f"soft: violations in {sum(flags)} of {_plural(len(flags), 'run')} of case {case_id(case)}"
+            name = names.get(case) or case_id(case)
+            yield f"soft: violations in {sum(flags)} of {_plural(len(flags), 'run')} of case {name}"
 
 
 def _not_judged(runs: Sequence[Verdict]) -> Iterator[str]:

@@ -209,7 +209,8 @@ class _Summary:
     def _gate(self, *, allow_unjudged: bool) -> Gate:
         from luckrate_otel.gate import gate
 
-        return gate(self.verdicts, allow_unjudged=allow_unjudged)
+        names = {verdict.case: str(run["case"]) for verdict, run in zip(self.verdicts, self.runs, strict=True)}
+        return gate(self.verdicts, allow_unjudged=allow_unjudged, names=names)
 
     def report(self) -> Mapping[str, Any]:
         return {
@@ -327,9 +328,13 @@ def _case(item: pytest.Item, marker: pytest.Mark) -> str:
     if named is not None:
         return str(named)
     callspec = getattr(item, "callspec", None)
-    number = callspec.params.get(RUN) if callspec else None
-    if number is None:
+    if callspec is None or RUN not in callspec.params:
         return item.nodeid
+    number = callspec.params[RUN]
     name, _, parameters = item.nodeid.partition("[")
-    rest = [part for part in parameters.removesuffix("]").split("-") if part != f"run{number}"]
+    rest = parameters.removesuffix("]").split("-")
+    if rest[-1] != f"run{number}" or next(iter(callspec.params)) == RUN:  # another parameter may look the same
+        rest.remove(f"run{number}")
+    else:
+        del rest[-1]
     return f"{name}[{'-'.join(rest)}]" if rest else name

@@ -98,6 +98,10 @@ class Spec:
         """
         notes = Notes(lines or NOTHING)
         top = Place("", notes)
+        given: object = mapping
+        if not isinstance(given, Mapping):
+            top.problem(f"expected a mapping from keys to rules, got {kind(given)}")
+            raise SpecError(notes.problems, source)
         for key in mapping:
             if key not in KEYS and key != ALIASES:
                 _unknown_key(key, top)

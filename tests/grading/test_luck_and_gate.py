@@ -150,6 +150,7 @@ def test_soft_violations_fail_in_more_than_half_the_runs_of_a_case(soft: int, cl
 def test_soft_violations_are_counted_case_by_case() -> None:
     runs = [verdict("lucky", "soft", case="a"), *[verdict(case="b")] * 9]
     assert gate(runs).reasons == (f"soft: violations in 1 of 1 run of case {case_id('a')}",)
+    assert gate(runs, names={"a": "refund"}).reasons == ("soft: violations in 1 of 1 run of case refund",)
 
 
 def test_runs_that_were_not_graded_have_no_say_in_what_most_runs_do() -> None:

@@ -79,6 +79,7 @@ CASES: list[tuple[str, Any, Trajectory, str, Places]] = [
     ("max_retries", {"times": 1, "then": "help"}, run(failed()), "satisfied", []),
     ("max_retries", {"times": 1, "then": "help"}, run(failed(), failed(), "b"), "violated", [("max_retries", 1, "a")]),
     ("max_retries", 0, run(failed(), Step("a", {}, None)), Gap.NOT_CAPTURED, []),
+    ("max_retries", 0, run(failed(), Step("a", {}, None, None, error="no_return")), Gap.NOT_CAPTURED, []),
     ("max_retries", 0, run(failed(), Step("a", None, False)), Gap.NOT_CAPTURED, []),
     ("max_retries", 0, run(Step("a", {}, False, None), Step("a", {}, False, None)), Gap.NOT_CAPTURED, []),
     ("max_duration", "2s", run(duration=2000), "satisfied", []),

@@ -121,6 +121,12 @@ def test_problems(mapping: Mapping[str, Any], expected: list[str]) -> None:
     assert problems(mapping) == expected
 
 
+@pytest.mark.parametrize(("given", "kind"), [([], "a list"), (None, "nothing"), ("tools", "text")])
+def test_what_is_no_mapping(given: Any, kind: str) -> None:
+    with pytest.raises(SpecError, match=f"expected a mapping from keys to rules, got {kind}"):
+        Spec.from_mapping(given)
+
+
 def test_an_unknown_engine_is_refused() -> None:
     assert problems({"provenance": "vectors"}) == [f"provenance: expected one of {', '.join(ENGINES)}, got 'vectors'"]
 

@@ -98,6 +98,15 @@ def test_runs_are_tests_of_one_case(run: Any) -> None:
     assert summary(result)[:2] == [f"{name}[a]: 3 pass", f"{name}[b]: 3 pass"]
 
 
+def test_a_parameter_that_looks_like_the_number_of_a_run_stays(run: Any) -> None:
+    result = run(
+        '@pytest.mark.luckrate(SPEC, runs=2)\n@pytest.mark.parametrize("word", ["run1", "a-run0-b"])\n'
+        'def test_it(word):\n    agent("look")\n'
+    )
+    name = "test_a_parameter_that_looks_like_the_number_of_a_run_stays.py::test_it"
+    assert summary(result)[:2] == [f"{name}[run1]: 2 pass", f"{name}[a-run0-b]: 2 pass"]
+
+
 def test_the_case_can_be_named(run: Any) -> None:
     result = run('@pytest.mark.luckrate(SPEC, case="refund")\ndef test_it():\n    agent("look")\n')
     assert summary(result)[0] == "refund: 1 pass"
@@ -111,7 +120,8 @@ def test_soft_violations_fail_the_session_by_majority(run: Any, often: int, stat
     )
     result.assert_outcomes(passed=3)
     assert result.ret == status
-    assert summary(result)[-1].startswith("Gate passed" if status == 0 else "  soft: violations in 2 of 3 runs")
+    name = "test_soft_violations_fail_the_session_by_majority.py::test_it"
+    assert summary(result)[-1] == (f"  soft: violations in 2 of 3 runs of case {name}" if status else "Gate passed")
 
 
 def test_a_rule_that_was_never_judged_fails_the_session_unless_allowed(run: Any) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import jsonschema
 
+from luckrate_otel import Step, check
+from luckrate_otel.model import Trajectory
 from luckrate_otel.reports.graded import GateOptions, case_label, make_report
 from luckrate_otel.reports.sarif import sarif
 from tests.reports.example import HARD, RUNS, report
@@ -69,6 +71,16 @@ def test_without_a_known_place_or_finding_it_still_is_valid() -> None:
     assert read(sarif(make_report([]), "1"))["results"] == []
     bare = read(sarif(make_report(RUNS), "1"))["results"][0]
     assert "physicalLocation" not in bare["locations"][0]
+
+
+def test_the_name_of_a_tool_makes_no_link() -> None:
+    """3.11.6: brackets and parentheses are one, in plain text too."""
+    steps = (Step("[see](https://evil.example)"),)
+    run = Trajectory(steps, run_id="r")
+    log = read(sarif(make_report([(run, check(run, {"tools": ["look"]}, output_ok=True))]), "0.1.0"))
+    assert log["results"][0]["message"]["text"].startswith(
+        "Step 0: tools: [see] (https://evil.example) (step 0) is not a tool of the vocabulary."
+    )
 
 
 def test_no_private_value_is_in_it() -> None:

@@ -76,6 +76,7 @@ def make_report(
         allow_empty=options.allow_empty,
         allow_unjudged=options.allow_unjudged,
         max_luck_rate=options.max_luck_rate,
+        names={verdict.case: case_label(run, verdict) for run, verdict in kept},
     )
     if reasons:
         decision = Gate(failed=True, reasons=(*reasons, *decision.reasons))

@@ -64,7 +64,7 @@ def _result(
         "ruleId": violation.rule,
         "ruleIndex": rules.index(violation.rule),
         "level": _LEVELS[violation.severity],
-        "message": {"text": " ".join(words)},
+        "message": {"text": _plain(" ".join(words))},
         "locations": [where],
         "partialFingerprints": {"luckrate/v1": f"{violation.fingerprint}:{case_label(run, verdict)}"},
         "baselineState": "unchanged" if report.is_known(run, verdict, violation) else "new",
@@ -85,6 +85,11 @@ def _result(
     if not report.known:  # 3.27.24: only where the results were compared with a baseline
         del result["baselineState"]
     return result
+
+
+def _plain(text: str) -> str:
+    """3.11.6: `[text](target)` is a link in plain text too, and names of tools come from telemetry."""
+    return text.replace("](", "] (")
 
 
 def _tool(run: Trajectory, step: int) -> str | None:

@@ -11,7 +11,7 @@ from luckrate_otel.model import Severity, Step, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
-from luckrate_otel.rules.finding import call, gap_of
+from luckrate_otel.rules.finding import NO_RETURN, call, gap_of
 from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whole
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
@@ -162,8 +162,11 @@ class _Streaks:
 
 
 def _kind(step: Step) -> str | None:
-    """What sort of failure: the error's type, or where none is given all that came back. None: not told."""
-    if step.error is not None:
+    """What sort of failure: the error's type, or where none is given all that came back. None: not told.
+
+    That a call never returned says that its end was not seen, not that it failed in another way.
+    """
+    if step.error is not None and not (step.ok is None and step.error == NO_RETURN):
         return step.error.partition("\n")[0].partition(":")[0].strip()
     return None if step.ok is None else step.result
 

@@ -57,7 +57,7 @@ class Rows(list[Row]):
 
     def to_json(self) -> dict[str, Any]:
         """The JSON report of `check`, for `compare` and `--baseline`."""
-        decision = gate(self.verdicts)
+        decision = gate(self.verdicts, names={row.case: row.case for row in self})
         return {
             "runs": [dict(row.told) for row in self],
             "luck_rate": luck_rate(self.verdicts).to_json(),
