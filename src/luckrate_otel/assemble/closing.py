@@ -70,9 +70,7 @@ class Closing:
                 entry.compacted = False
 
     def _hand_out(self, entry: Entry) -> Held:
-        held = Held(
-            entry.facts, entry.payload, entry.payload_size, entry.seen_ns, compacted=entry.compacted, late=entry.late
-        )
+        held = Held(entry.facts, entry.payload, entry.payload_size, entry.seen_ns, entry.compacted, entry.late)
         entry.payload = None
         self._counts.held_spans -= 1
         return held

@@ -185,7 +185,7 @@ def _asked(
             if twins[key]:
                 twins[key] -= 1
                 continue
-        found.append(Issue(call, fact, scope, position, start_ns, end_ns, last=last, shown=shown))
+        found.append(Issue(call, fact, scope, position, start_ns, end_ns, False, None, None, last, shown))
     return found
 
 

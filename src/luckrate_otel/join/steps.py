@@ -104,16 +104,16 @@ def _ran(
         tool = issue.call.tool  # as the model sees it
     timed = issue is not None and not issue.container
     issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
-    step = Step(
-        tool=tool,
-        args=args,
-        ok=ok,
-        result=result,
-        t=_since(begun_ns, issued),
-        agent=agents.of(execution, issue),
-        error=(error or "error") if ok is False else error if ok is None else None,
-        duration=_since(head.start_ns, head.end_ns),
-        span=execution.spans[0],
+    step = Step(  # by position, for a third of the price
+        tool,
+        args,
+        ok,
+        result,
+        _since(begun_ns, issued),
+        agents.of(execution, issue),
+        (error or "error") if ok is False else error if ok is None else None,
+        _since(head.start_ns, head.end_ns),
+        execution.spans[0],
     )
     gaps = NOTHING if ok is not None and args is not None and result is not None else _gaps(step, args_gap, result_gap)
     call_id = fact.call_id or (issue.call.call_id if issue else None)

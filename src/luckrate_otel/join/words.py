@@ -149,7 +149,7 @@ def _final(
             return text
     # An inner span's answer is the run's only if nothing happened after it.
     issued_ns = placed[-1].issued_ns if placed else 0  # steps are in the order of their issue
-    last_ns = max(closing.end_ns, issued_ns) if closing else issued_ns
+    last_ns = max(closing.fact.head.end_ns, issued_ns) if closing else issued_ns
     for fact in sorted(containers, key=lambda f: -f.head.end_ns):  # of one end, the outermost first as they come
         if fact.head.end_ns >= last_ns and (text := _answer(fact)):
             return text
