@@ -181,6 +181,14 @@ def test_points() -> None:
     ]
 
 
+def test_a_violation_counts_for_the_agent_that_made_the_call() -> None:
+    first, *rest = TRAJECTORY.steps
+    crew = replace(TRAJECTORY, agent="crew", steps=(replace(first, agent="clerk"), *rest))
+    points = annotate(RUN, crew, verdict(violation(step=0), violation(step=None))).points
+    agents = [p.attributes["gen_ai.agent.name"] for p in points if p.metric == "luckrate.violations"]
+    assert agents == ["clerk", "crew"]
+
+
 def test_points_have_exactly_the_labels_of_their_metric() -> None:
     table = {metric.name: metric for metric in METRICS}
     for point in written(violation(), violation(step=None)).points:

@@ -260,11 +260,27 @@ def luck() -> dashboard.Dashboard:
         )
         .with_panel(
             bars(
+                "Violations by agent",
+                "Who made the call, of the agents in a run.",
+                by("gen_ai_agent_name", metric="luckrate_violations_total"),
+                "{{gen_ai_agent_name}}",
+            )
+        )
+        .with_panel(
+            bars(
                 "Violations by severity",
                 "hard fails a build at once, soft by majority, warn never.",
                 by("luckrate_severity", metric="luckrate_violations_total"),
                 "{{luckrate_severity}}",
-            )
+            ).span(12)
+        )
+        .with_panel(
+            bars(
+                "Soft majority",
+                "Runs after which most of their case's last runs had a soft violation: a build would fail.",
+                by("luckrate_spec_name", metric="luckrate_case_soft_majority_total"),
+                "{{luckrate_spec_name}}",
+            ).span(12)
         )
         .with_panel(agents())
         .with_panel(LuckyTraces())
@@ -434,6 +450,16 @@ def processor() -> dashboard.Dashboard:
                 "Late spans",
                 "They came after the verdict of their run; raise clocks.settle if there are many.",
                 query("sum by (instance) (rate(luckrate_late_spans_total[$__rate_interval]))", "{{instance}}"),
+            )
+        )
+        .with_panel(
+            lines(
+                "Reloads",
+                "SIGHUPs of the last hour; after a refused one the old specs stay in force.",
+                query(
+                    "sum by (instance, luckrate_outcome) (increase(luckrate_reloads_total[1h]))",
+                    "{{instance}} {{luckrate_outcome}}",
+                ),
             )
         )
     )

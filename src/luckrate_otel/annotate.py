@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
@@ -31,6 +32,7 @@ AT_ONCE: Final = frozenset({"forbidden", "unknown_tool"})
 MAX_EVENTS_PER_SPAN = 128
 MAX_EXPLANATION_BYTES = 512
 
+_COUNT_NAMES = {severity: f"luckrate.violation_count.{severity}" for severity in Severity}
 _RANK = {Severity.HARD: 0, Severity.SOFT: 1, Severity.WARN: 2}
 
 
@@ -87,11 +89,13 @@ def annotate(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> Annota
     """
     places = _Places(run, trajectory)
     notes = _span_notes(places, trajectory, verdict)
+    told = _run_attributes(trajectory, verdict)
     root = places.root
     if root:
         mine = notes.get(root, SpanNote(root))
-        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **_run_attributes(trajectory, verdict)})
-    event = _event(run, trajectory, verdict, tuple(event for note in notes.values() for event in note.events))
+        notes[root] = SpanNote(root, mine.events, {**mine.attributes, **told})
+    events = tuple([event for note in notes.values() for event in note.events])
+    event = _event(run, trajectory, verdict, told, events)
     return Annotations(tuple(notes.values()), event, _points(run, trajectory, verdict))
 
 
@@ -127,7 +131,7 @@ class _Places:
     """Which spans can be written on: the held ones, those of tools, agents and wrappers."""
 
     def __init__(self, run: ClosedRun, trajectory: Trajectory) -> None:
-        self._held = {f.head.span_id: f for f in run.facts if not f.log and f.role is not Role.MODEL}
+        self._facts = run.facts
         self._left = run.left
         self._steps = trajectory.steps
         self._start_ns = trajectory.start_ns
@@ -135,12 +139,19 @@ class _Places:
 
     def _root(self, run: ClosedRun) -> str | None:
         """The run's root; where that has left already (a model call, in a run without agent) its first held span."""
-        if run.root and run.root.span_id in self._held:
-            return run.root.span_id
+        if run.root:
+            root = run.root.span_id
+            if any(f.head.span_id == root and not f.log and f.role is not Role.MODEL for f in run.facts):
+                return root
         first = min(
             (f.head for f in self._held.values()), key=lambda h: (h.start_ns, -h.end_ns, h.span_id), default=None
         )
         return first.span_id if first else None
+
+    @cached_property
+    def _held(self) -> Mapping[str, Facts]:
+        """Made when there is a finding to place, which most runs have none of: 2 µs a run."""
+        return {f.head.span_id: f for f in self._facts if not f.log and f.role is not Role.MODEL}
 
     def of(self, violation: Violation) -> str | None:
         if violation.step is None:
@@ -202,59 +213,66 @@ def _violation_attributes(violation: Violation, trajectory: Trajectory, verdict:
 
 
 def _counts(verdict: Verdict) -> dict[str, int]:
-    return {
-        f"luckrate.violation_count.{severity}": sum(v.severity is severity for v in verdict.violations)
-        for severity in Severity
-    }
+    counts = dict.fromkeys(_COUNT_NAMES.values(), 0)
+    for violation in verdict.violations:
+        counts[_COUNT_NAMES[violation.severity]] += 1
+    return counts
 
 
 def _run_attributes(trajectory: Trajectory, verdict: Verdict) -> dict[str, Value]:
     told: dict[str, Value] = {
-        "luckrate.verdict": str(verdict.verdict),
-        "luckrate.output": str(verdict.output),
-        "luckrate.output.source": str(verdict.output_source),
-        "luckrate.path": str(verdict.path),
+        "luckrate.verdict": verdict.verdict.value,
+        "luckrate.output": verdict.output.value,
+        "luckrate.output.source": verdict.output_source.value,
+        "luckrate.path": verdict.path.value,
         "luckrate.lucky": verdict.verdict is VerdictLabel.LUCKY,
         "luckrate.spec.name": verdict.spec,
         "luckrate.spec.version": verdict.spec_version,
         "luckrate.steps": len(trajectory.steps),
         **_counts(verdict),
         "luckrate.not_evaluated": tuple(n.rule for n in verdict.not_evaluated) or None,
-        "luckrate.close_reason": str(trajectory.close_reason),
+        "luckrate.close_reason": trajectory.close_reason.value,
         "luckrate.reason": verdict.reason,
     }
     return {key: value for key, value in told.items() if value is not None}
 
 
+# Said of a run on its root span, not in its log event.
+_OF_SPAN = frozenset({"luckrate.lucky", "luckrate.steps", "luckrate.not_evaluated"})
+_SCORES = {PathState.OK: 1.0, PathState.BAD: 0.0}
+
+
 def _event(
-    run: ClosedRun, trajectory: Trajectory, verdict: Verdict, violations: tuple[SpanEvent, ...]
+    run: ClosedRun,
+    trajectory: Trajectory,
+    verdict: Verdict,
+    of_run: Mapping[str, Value],
+    violations: tuple[SpanEvent, ...],
 ) -> Evaluated | None:
     if not run.trace_ids:
         return None
     hard = any(v.severity is Severity.HARD for v in verdict.violations)
     # OTLP severity numbers: ERROR 17, WARN 13, INFO 9.
     severity = 17 if hard else 13 if verdict.violations else 9
-    score = {PathState.OK: 1.0, PathState.BAD: 0.0}.get(verdict.path)
+    score = _SCORES.get(verdict.path)
     told: dict[str, Value] = {
         "gen_ai.evaluation.name": EVALUATION_NAME,
-        "gen_ai.evaluation.score.label": str(verdict.verdict),
+        "gen_ai.evaluation.score.label": verdict.verdict.value,
         "gen_ai.evaluation.score.value": score if verdict.verdict is not VerdictLabel.NOT_GRADED else None,
         "gen_ai.evaluation.explanation": _explanation(verdict) or None,
         AGENT_NAME: trajectory.agent,
         CONVERSATION_ID: trajectory.conversation_id,
         "luckrate.run_id": trajectory.run_id,
-        **_run_attributes(trajectory, verdict),
+        **{key: value for key, value in of_run.items() if key not in _OF_SPAN},
         "log.record.uid": _uid(run.run_id, verdict),
     }
-    del told["luckrate.lucky"], told["luckrate.steps"]
-    told.pop("luckrate.not_evaluated", None)
     return Evaluated(
         run.trace_ids[0],
         run.root.span_id if run.root else "",
         run.root.service if run.root else "",
         severity,
         {key: value for key, value in told.items() if value is not None},
-        max((facts.head.end_ns for facts in run.facts), default=0),
+        max([facts.head.end_ns for facts in run.facts], default=0),
         violations,
     )
 
@@ -274,15 +292,21 @@ def _uid(run_id: str, verdict: Verdict) -> str:
     return sha256(key.encode()).hexdigest()[:32]
 
 
+def _agent_of(violation: Violation, trajectory: Trajectory) -> str:
+    """Who made the offending call; for what belongs to the run as a whole, the run's own agent."""
+    step = violation.step
+    return (trajectory.agent or "") if step is None else trajectory.steps[step].agent
+
+
 def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[Point, ...]:
     spec = verdict.spec or ""
     if verdict.verdict is VerdictLabel.NOT_GRADED:
         return (Point("luckrate.not_graded", 1, {"luckrate.spec.name": spec, "luckrate.reason": verdict.reason or ""}),)
     labels = {
         "luckrate.spec.name": spec,
-        "luckrate.output": str(verdict.output),
-        "luckrate.output.source": str(verdict.output_source),
-        "luckrate.path": str(verdict.path),
+        "luckrate.output": verdict.output.value,
+        "luckrate.output.source": verdict.output_source.value,
+        "luckrate.path": verdict.path.value,
     }
     service = run.root.service if run.root else ""
     by_agent = {**labels, "luckrate.service.name": service, AGENT_NAME: trajectory.agent or ""}
@@ -298,7 +322,13 @@ def _points(run: ClosedRun, trajectory: Trajectory, verdict: Verdict) -> tuple[P
         Point(
             "luckrate.violations",
             1,
-            {**of_spec, "luckrate.rule": v.rule, "luckrate.severity": str(v.severity), TOOL_NAME: v.tool or ""},
+            {
+                **of_spec,
+                "luckrate.rule": v.rule,
+                "luckrate.severity": str(v.severity),
+                TOOL_NAME: v.tool or "",
+                AGENT_NAME: _agent_of(v, trajectory),
+            },
         )
         for v in verdict.violations
     ]

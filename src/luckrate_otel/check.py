@@ -83,12 +83,17 @@ def _grade(trajectory: Trajectory, spec: Spec, output_ok: bool | None) -> Verdic
     if reason is not None:
         return not_graded(trajectory, reason, spec, output_ok=output_ok)
     known = _by_canonical_name(trajectory, spec)
-    outcomes = tuple((rule, _ask(rule, known, spec)) for rule in spec.rules)
-    violations = tuple(
-        violation
-        for rule, outcome in outcomes
-        for violation in _listed([_found(rule, violation, spec) for violation in outcome.violations], known, spec)
-    )
+    outcomes = [(rule, _ask(rule, known, spec)) for rule in spec.rules]
+    violations: list[Violation] = []
+    not_evaluated: list[NotEvaluated] = []
+    vacuous: list[str] = []
+    for rule, outcome in outcomes:
+        if outcome.violations:
+            violations += _listed([_found(rule, violation, spec) for violation in outcome.violations], known, spec)
+        elif outcome.gap is not None:
+            not_evaluated.append(NotEvaluated(rule.id, outcome.gap, spec.severity(rule) or rule.severity))
+        if outcome.vacuous:
+            vacuous.append(rule.id)
     path = _path(outcomes, spec)
     output, source = _output(trajectory, spec.output, output_ok)
     return Verdict(
@@ -96,13 +101,9 @@ def _grade(trajectory: Trajectory, spec: Spec, output_ok: bool | None) -> Verdic
         path=path,
         output=output,
         output_source=source,
-        violations=violations,
-        not_evaluated=tuple(
-            NotEvaluated(rule.id, outcome.gap, spec.severity(rule) or rule.severity)
-            for rule, outcome in outcomes
-            if outcome.gap is not None and not outcome.violations
-        ),
-        vacuous=tuple(rule.id for rule, outcome in outcomes if outcome.vacuous),
+        violations=tuple(violations),
+        not_evaluated=tuple(not_evaluated),
+        vacuous=tuple(vacuous),
         spec=spec.name,
         spec_version=spec.version,
         case=run_case(trajectory),

@@ -122,16 +122,14 @@ OUTPUT_SHAPE: Final[shapes.Shape] = shapes.block(
 
 def judge_output(trajectory: Trajectory, output: Output) -> tuple[OutputState, OutputSource]:
     """What the first source that speaks says."""
-    answers: tuple[tuple[OutputSource, Callable[[], OutputState | None]], ...] = (
-        (OutputSource.EVALUATION, lambda: _evaluated(trajectory, output.evaluation)),
-        (OutputSource.ATTRIBUTE, lambda: _attributed(trajectory, output.attribute)),
-        (OutputSource.CHECK, lambda: _checked(trajectory, output.check)),
-        (OutputSource.STATUS, lambda: _ended(trajectory) if output.status else None),
-    )
-    for source, answer in answers:
-        state = answer()
-        if state is not None:
-            return state, source
+    if (state := _evaluated(trajectory, output.evaluation)) is not None:
+        return state, OutputSource.EVALUATION
+    if (state := _attributed(trajectory, output.attribute)) is not None:
+        return state, OutputSource.ATTRIBUTE
+    if (state := _checked(trajectory, output.check)) is not None:
+        return state, OutputSource.CHECK
+    if output.status and (state := _ended(trajectory)) is not None:
+        return state, OutputSource.STATUS
     return OutputState.UNKNOWN, OutputSource.NONE
 
 

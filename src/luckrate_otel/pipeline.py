@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from luckrate_otel.annotate import AT_ONCE, Annotations, SpanNote, annotate, annotate_early
 from luckrate_otel.check import check, not_graded
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
 from luckrate_otel.model import Trajectory, Verdict
+from luckrate_otel.record import record, replace
 from luckrate_otel.runs import fact_order
 from luckrate_otel.spec import Spec, select
 
 Place = Callable[[Trajectory], Trajectory]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Graded:
     """One judged run. spec: what graded it, None if none fits."""
 
@@ -32,9 +32,10 @@ def grade(run: ClosedRun, specs: Sequence[Spec], place: Place = lambda trajector
     place: gives the run what earlier traces of its conversation hold, see Conversations.
     """
     trajectory = place(join(run))  # span shapes become steps; unknown shapes stay visible
-    verdict = judge(trajectory, specs)
+    spec = select(specs, trajectory)
+    verdict = _judge(trajectory, spec)
     annotations = annotate(run, trajectory, verdict)  # what to write, and on which span
-    return Graded(trajectory, verdict, annotations, select(specs, trajectory))
+    return Graded(trajectory, verdict, annotations, spec)
 
 
 def judge(trajectory: Trajectory, specs: Sequence[Spec], *, output_ok: bool | None = None) -> Verdict:
@@ -42,7 +43,10 @@ def judge(trajectory: Trajectory, specs: Sequence[Spec], *, output_ok: bool | No
 
     output_ok: whether the output was right, where the caller has checked it.
     """
-    spec = select(specs, trajectory)
+    return _judge(trajectory, select(specs, trajectory), output_ok=output_ok)
+
+
+def _judge(trajectory: Trajectory, spec: Spec | None, *, output_ok: bool | None = None) -> Verdict:
     if spec is None:
         return not_graded(trajectory, "no_spec", output_ok=output_ok)
     return check(trajectory, spec, output_ok=output_ok)

@@ -127,8 +127,8 @@ METRICS: Final = (
         "luckrate.violations",
         Kind.COUNTER,
         "{violation}",
-        ("luckrate.spec.name", "luckrate.rule", "luckrate.severity", TOOL_NAME),
-        "Violations found.",
+        ("luckrate.spec.name", "luckrate.rule", "luckrate.severity", TOOL_NAME, AGENT_NAME),
+        "Violations found; the agent is the one that made the call.",
     ),
     Metric(
         "luckrate.not_evaluated",

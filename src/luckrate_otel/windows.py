@@ -6,10 +6,10 @@ Informative: a window belongs to one process, and a restart begins anew. The gat
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from luckrate_otel.gate import case_id
 from luckrate_otel.model import Severity, Verdict
+from luckrate_otel.record import record
 
 # Cases kept at once; where a case is the text of a task every run may be one of its own. About 1 kB each with k = 5.
 MAX_CASES = 10_000
@@ -17,7 +17,7 @@ MAX_CASES = 10_000
 _Key = tuple[str, str]  # spec name, case by its hash
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Window:
     """What a case's last runs look like. runs: at most k. soft: those of them with a soft violation."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
+
+import pytest
 
 from luckrate_otel.batch import trajectories
 from luckrate_otel.model import Turn
@@ -245,3 +248,22 @@ def test_parallel_calls_stand_in_the_models_order() -> None:
         tool("t2", "agent", 12, 31, B),
     ]
     assert shown(spans) == [("lookup", A, "t1"), ("lookup", B, "t2")]
+
+
+@pytest.mark.parametrize("scopes", [1, 2], ids=["one instrumentation", "two"])
+def test_calls_that_all_overlap_cost_no_more_than_their_number(scopes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: a burst of parallel calls must not hold up the processor."""
+    asked = 0
+    executions = import_module("luckrate_otel.join.executions")
+    are_twins = executions._are_twins
+
+    def counting(*args: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return bool(are_twins(*args))
+
+    monkeypatch.setattr(executions, "_are_twins", counting)
+    calls = [tool(f"c{n}", "agent", 1, 90, {"id": n}, scope=f"scope {n % scopes}") for n in range(1000)]
+    (run,) = trajectories([agent(), *calls])
+    assert len(run.steps) == 1000
+    assert asked <= 1000 * executions.MAX_PARALLEL

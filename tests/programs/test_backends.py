@@ -10,7 +10,7 @@ import pytest
 
 from tests.programs.backends import events, tags
 from tests.programs.running import until
-from tests.programs.scene import CREWAI, GREEN, LANGGRAPH, LUCKY, UNVERIFIED, Seen
+from tests.programs.scene import CREWAI, GREEN, LANGGRAPH, LUCKY, N8N, UNVERIFIED, Seen
 
 pytestmark = pytest.mark.programs
 
@@ -23,7 +23,9 @@ def roots(traces: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("service", "truth"), [("langgraph-shop", LANGGRAPH), ("crewai-shop", CREWAI)], ids=["langgraph", "crewai"]
+    ("service", "truth"),
+    [("langgraph-shop", LANGGRAPH), ("crewai-shop", CREWAI), ("n8n", N8N)],
+    ids=["langgraph", "crewai", "n8n"],
 )
 def test_jaeger_shows_every_verdict(seen: Seen, service: str, truth: Mapping[str, str]) -> None:
     expected = Counter(truth.values())

@@ -25,6 +25,7 @@ from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
 from luckrate_otel.otlp.json import to_protobuf
 from luckrate_otel.otlp.shallow import Envelope, shallow
+from luckrate_otel.service.reload import reload
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
@@ -287,6 +288,28 @@ def test_metrics_count_the_run_and_its_violations() -> None:
             assert sample(after, "luckrate_run_steps_count", {}) == 1.0
 
     within(30, scenario)
+
+
+def test_metrics_count_reloads_from_zero_by_what_became_of_them() -> None:
+    """The alert on refused reloads asks for an increase, so that the first must be one."""
+    good = configuration("http://127.0.0.1:9")
+
+    def unusable() -> Config:
+        return parse("destinations: 1", "luckrate.yaml", {})
+
+    async def scenario() -> None:
+        async with running(good) as server:
+            page = f"http://{server.addresses['prometheus']}/metrics"
+            counts = []
+            for reread in (None, unusable, unusable, lambda: good):
+                if reread is not None:
+                    await reload(server, reread)
+                _, text = await get(page)
+                outcomes = ("refused", "applied")
+                counts.append([sample(text, "luckrate_reloads_total", {"luckrate_outcome": o}) for o in outcomes])
+            assert counts == [[0, 0], [1, 0], [2, 0], [2, 1]]
+
+    within(20, scenario)
 
 
 def sample(page: str, name: str, labels: Mapping[str, str]) -> float | None:

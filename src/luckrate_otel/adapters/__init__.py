@@ -89,6 +89,7 @@ MARKERS: tuple[bytes, ...] = (
 )
 
 _MARKED = tuple((adapter.marker, adapter) for adapter in ADAPTERS if adapter.marker)
+_MARKER_KEYS = frozenset(marker for marker, _ in _MARKED)
 _GENERIC = ADAPTERS[-1]
 
 # What ADAPTERS knows to show every call as a span. The rest may be silent about calls that were made.
@@ -102,9 +103,10 @@ def adapter_of(source: Span | LogRecord) -> Adapter:
     if found is not None:
         return found
     attributes = source.attributes
-    for marker, adapter in _MARKED:
-        if marker in attributes:
-            return adapter
+    if not _MARKER_KEYS.isdisjoint(attributes):
+        for marker, adapter in _MARKED:
+            if marker in attributes:
+                return adapter
     return _GENERIC
 
 

@@ -25,12 +25,14 @@ def arguments(value: Value) -> Arguments:
     """Arguments as the model sent them: an object, or its JSON (once or twice encoded) or Python text."""
     if value is None:
         return None, Gap.NOT_CAPTURED
-    if value == CUT or (isinstance(value, dict) and CUT in value):
-        return None, Gap.TRUNCATED
     if isinstance(value, dict):
+        if CUT in value:
+            return None, Gap.TRUNCATED
         return (value, None) if fits(value, MAX_DEPTH) else (None, Gap.TOO_LARGE)
     if not isinstance(value, str):
         return None, Gap.NOT_CAPTURED
+    if value == CUT:
+        return None, Gap.TRUNCATED
     if not value.strip():
         return {}, None  # OpenAI streams "" for a call without arguments
     if is_redacted(value):

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any
 
 from luckrate_otel.adapters.arguments import arguments
-from luckrate_otel.adapters.base import CASE_KEY, conversation, facts, name_of, tokens
+from luckrate_otel.adapters.base import CASE_KEY, begun, completed, conversation, facts, name_of, tokens
 from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.failure import failure
 from luckrate_otel.adapters.genai_events import (
@@ -65,6 +65,7 @@ _TOKENS = (
     ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
     ("gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"),
 )
+_TOKEN_KEYS = frozenset(key for pair in _TOKENS for key in pair)
 
 
 def read(span: Span) -> Facts | None:
@@ -145,21 +146,14 @@ def read_tool(span: Span, *, adapter: str = NAME, agent: str | None = None, **fi
     flagged = outcome(attributes.get("gen_ai.tool.status"))
     if ok and (flagged is False or back.ok is False or (back.ok is None and tells_failure(back.text))):
         ok, error = False, (back.text or "error")[:500]
-    return facts(
-        Role.TOOL,
-        adapter,
-        span,
-        agent=agent or name_of(attributes.get(AGENT_NAME)),
-        tool=tool,
-        call_id=fields.pop("call_id", None) or _call_id(attributes.get(CALL_ID)) or back.call_id,
-        args=args,
-        args_gap=args_gap,
-        result=back.text if ok is not None else None,
-        result_gap=back.gap,
-        ok=ok,
-        error=error,
-        **fields,
-    )
+    made = begun(Role.TOOL, adapter, span)
+    made.agent = agent or name_of(attributes.get(AGENT_NAME))
+    made.tool = tool
+    made.call_id = fields.pop("call_id", None) or _call_id(attributes.get(CALL_ID)) or back.call_id
+    made.args, made.args_gap = args, args_gap
+    made.result, made.result_gap = back.text if ok is not None else None, back.gap
+    made.ok, made.error = ok, error
+    return completed(made, fields)
 
 
 def _call_id(value: Value) -> str | None:
@@ -203,25 +197,22 @@ def _result(span: Span) -> Returned:
 def read_conversation(span: Span, role: Role, *, adapter: str = NAME, **fields: Any) -> Facts:
     """Facts of a span that holds messages; fields: what the caller knows better."""
     attributes = span.attributes
+    made = begun(role, adapter, span)
     if "agent" not in fields:
-        fields["agent"] = name_of(attributes.get(AGENT_NAME)) or (
+        made.agent = name_of(attributes.get(AGENT_NAME)) or (
             name_of(attributes.get(WORKFLOW_NAME)) if role is not Role.MODEL else None
         )
     if "inputs" not in fields:
-        fields["inputs"] = _inputs(span)
+        made.inputs = _inputs(span)
     if "outputs" not in fields:
-        fields["outputs"] = _outputs(span)
-    return facts(
-        role,
-        adapter,
-        span,
-        system=fields.pop("system", None) or _system(span),
-        definitions=fields.pop("definitions", None) or definitions(attributes.get(DEFINITIONS)),
-        evaluations=evaluations(span),
-        finish_reasons=finish_reasons(attributes.get(FINISH, attributes.get("gen_ai.response.finish_reason"))),
-        tokens=tokens(attributes, *_TOKENS) if role is Role.MODEL else None,
-        **fields,
-    )
+        made.outputs = _outputs(span)
+    made.system = fields.pop("system", None) or _system(span)
+    made.definitions = fields.pop("definitions", None) or definitions(attributes.get(DEFINITIONS))
+    made.evaluations = evaluations(span)
+    made.finish_reasons = finish_reasons(attributes.get(FINISH, attributes.get("gen_ai.response.finish_reason")))
+    if role is Role.MODEL and not _TOKEN_KEYS.isdisjoint(attributes):
+        made.tokens = tokens(attributes, *_TOKENS)
+    return completed(made, fields)
 
 
 def finish_reasons(value: Value) -> tuple[str, ...]:
@@ -231,7 +222,8 @@ def finish_reasons(value: Value) -> tuple[str, ...]:
 
 
 def _system(span: Span) -> tuple[str, ...]:
-    found = instructions(span.attributes.get(SYSTEM))
+    stated = span.attributes.get(SYSTEM)
+    found = instructions(stated) if stated is not None else ()
     if found or not span.events:
         return found
     return tuple(t for e in span.events if e.name == DETAILS for t in instructions(e.attributes.get(SYSTEM)))

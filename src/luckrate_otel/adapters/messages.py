@@ -14,9 +14,9 @@ from typing import Any
 
 from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.arguments import arguments
-from luckrate_otel.adapters.replay import Replay
+from luckrate_otel.adapters.replay import MIN_CHARS, Replay
 from luckrate_otel.adapters.results import outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import is_redacted, structured, text_of
+from luckrate_otel.adapters.structured import REDACTED_CHARS, is_redacted, loads, structured, text_of
 from luckrate_otel.facts import Call, Message, Part, Response, Text
 from luckrate_otel.telemetry import Value
 
@@ -35,9 +35,8 @@ ROLES = {
     "tool-response": "tool",
     "tool_response": "tool",
 }
-# A message as the conventions have it since 1.37, which most are: read at a third of the price, as nothing that the
-# other schemas are known by is in it. Tool messages are read with the rest.
-_PLAIN = frozenset({"role", "parts", "finish_reason"})
+# A message as the conventions have it since 1.37, which most are (role, parts, of answers a finish_reason): read at a
+# third of the price, as nothing that the other schemas are known by is in it. Tool messages are read with the rest.
 _CONVENTION_ROLES = ("system", "user", "assistant")
 _LISTS = ("parts", "content", "contents", "blocks")
 _REPR = re.compile(r"[A-Z]\w*Message(?:Chunk)?\(\w+=")
@@ -48,9 +47,17 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
     """All messages of an attribute or log body; role: of a bare text. Empty for what cannot be read."""
     if value is None:
         return ()
-    if isinstance(value, str) and (replayed := _REPLAY.messages(value, _with_roles)) is not None:
-        return replayed
-    found, _ = structured(value)
+    if isinstance(value, str) and value[:2] == "[{":  # nothing but an array, whole or cut
+        if len(value) >= MIN_CHARS and (replayed := _REPLAY.messages(value, _with_roles)) is not None:
+            return replayed
+        try:
+            found = loads(value)
+        except ValueError:
+            return ()
+        if "role" in found[0]:  # as the conventions and most others have it
+            return _each(found, role)
+    else:
+        found, _ = structured(value)
     if isinstance(found, dict):
         inner = found.get("messages")
         return messages(inner, role) if isinstance(inner, (list, tuple)) else _some(message(found, role))
@@ -63,7 +70,16 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
             found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
         if _is_parts(found):
             return _some(Message(role, parts(found)))
-    return tuple([m for item in found if (m := message(item, role)) is not None and m.parts])
+    return _each(found, role)
+
+
+def _each(items: Iterable[Any], role: str) -> tuple[Message, ...]:
+    found = []
+    for item in items:
+        one = message(item, role)
+        if one is not None and one.parts:
+            found.append(one)
+    return tuple(found)
 
 
 _REPLAY = Replay()
@@ -73,13 +89,15 @@ def _with_roles(found: Any) -> tuple[Message, ...] | None:
     """Messages of an array whose items all name their role: only then does none depend on another or on a default."""
     if not all(isinstance(item, dict) and isinstance(item.get("role"), str) for item in found):
         return None
-    return tuple(m for item in found if (m := message(item, "user")) is not None and m.parts)
+    return _each(found, "user")
 
 
 def message(value: Any, role: str = "user") -> Message | None:
     """One message, None if the value is none."""
-    if isinstance(value, dict) and value.keys() <= _PLAIN and value.get("role") in _CONVENTION_ROLES:
-        return Message(value["role"], parts(value.get("parts")))
+    if isinstance(value, dict) and len(value) == 2 + ("finish_reason" in value) and "parts" in value:
+        own = value.get("role")
+        if own in _CONVENTION_ROLES:
+            return Message(own, parts(value["parts"]))
     if isinstance(value, str):
         if _REPR.match(value):
             return _from_repr(value, role)
@@ -102,19 +120,26 @@ def message(value: Any, role: str = "user") -> Message | None:
 
 def parts(value: Any) -> tuple[Part, ...]:
     """Content of a message: a text, one part, or a list of parts."""
-    if isinstance(value, str):
-        return (Text(value),) if value and not is_redacted(value) else ()
-    if isinstance(value, dict):
-        one = part(value)
-        return (one,) if one is not None else ()
     if isinstance(value, (list, tuple)):
         found: list[Part] = []
         for item in value:
             if not isinstance(item, dict):
                 found += parts(item)
+            elif (
+                len(item) == 2
+                and item.get("type") == "text"
+                and isinstance(content := item.get("content"), str)
+                and len(content) >= REDACTED_CHARS
+            ):
+                found.append(Text(content))  # nothing else is in it; the way through part() takes three times as long
             elif (one := part(item)) is not None:
                 found.append(one)
         return tuple(found)
+    if isinstance(value, str):
+        return (Text(value),) if value and not is_redacted(value) else ()
+    if isinstance(value, dict):
+        one = part(value)
+        return (one,) if one is not None else ()
     return ()
 
 
@@ -168,9 +193,16 @@ def _tool_call(value: Mapping[str, Any]) -> Call | None:
     function = value.get("function")
     if isinstance(function, dict):
         return call(function.get("name"), function.get("arguments"), value.get("id"))
-    name = _first(value, "name", "toolName", "tool_name")
-    args = _first(value, "arguments", "args", "input", "parameters")
-    return call(name, args, _first(value, "call_id", "id", "toolCallId", "tool_call_id", "toolUseId"))
+    name, args, call_id = value.get("name"), value.get("arguments"), value.get("call_id")
+    if name is None:  # as the conventions name them, which most do: half the price
+        name = _first(value, "toolName", "tool_name")
+    if args is None:
+        args = _first(value, "args", "input", "parameters")
+    if call_id is None:
+        call_id = value.get("id")
+    if call_id is None:
+        call_id = _first(value, "toolCallId", "tool_call_id", "toolUseId")
+    return call(name, args, call_id)
 
 
 def _gemini_call(value: Mapping[str, Any]) -> Call | None:

@@ -11,7 +11,7 @@ takes ten times as long, a dozen times per span.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from luckrate_otel.facts import Gap
@@ -28,6 +28,10 @@ REDACTED = frozenset(
 # What the OTLP decoder leaves in place of a value beyond its bounds; as a key it stands for the pairs left out.
 CUT = "[truncated by luckrate-otel]"
 
+REDACTED_CHARS = 16  # no mark is that long
+
+_CONTAINERS = (dict, list, tuple)
+
 
 def _constant(name: str) -> str:
     # NaN and Infinity are no JSON; as text they survive a round trip through every strict parser.
@@ -35,16 +39,19 @@ def _constant(name: str) -> str:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_constant, strict=False)
+_scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]  # raw_decode without a call in between
 
 
 def loads(text: str) -> Any:
     """Parse JSON. Raises ValueError for anything else, too deep nesting included."""
     try:
         if text[:1] in ("{", "["):  # without blanks around it, as nearly always: half the price for a short text
-            found, end = _DECODER.raw_decode(text)
+            found, end = _scan(text, 0)
             if end == len(text):
-                return mended(found, text)
+                return mended(found, text) if "\\u" in text else found
         return mended(_DECODER.decode(text), text)
+    except StopIteration as error:
+        raise ValueError("cut") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -70,22 +77,21 @@ def plain(value: Value, depth: int = 64) -> Any:
 
 def fits(value: Value, depth: int) -> bool:
     """Nested no deeper than this. Without recursion, as what it guards against is exactly that."""
-    level: list[Any] = [value]
+    level: list[Any] = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (dict, list, tuple))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (dict, list, tuple))
-        ]
-        if not level:
+        deeper = []
+        for outer in level:
+            for inner in outer.values() if isinstance(outer, dict) else outer:
+                if isinstance(inner, _CONTAINERS):
+                    deeper.append(inner)
+        if not deeper:
             return True
+        level = deeper
     return False
 
 
 def is_redacted(value: Value) -> bool:
-    return isinstance(value, str) and len(value) < 16 and value.strip().lower() in REDACTED
+    return isinstance(value, str) and len(value) < REDACTED_CHARS and value.strip().lower() in REDACTED
 
 
 def structured(value: Value) -> tuple[Any, Gap | None]:

@@ -14,7 +14,7 @@ from luckrate_otel.assemble.deadlines import Deadlines
 from luckrate_otel.assemble.effects import Compact, Effect, Held, Release, ReleaseReason, Restore
 from luckrate_otel.assemble.sharing import Shared, has_shareable
 from luckrate_otel.assemble.sizes import LINK_BYTES, TRACE_BYTES, size_of_facts
-from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace
+from luckrate_otel.assemble.trace import NEVER_NS, Entry, Novelty, Trace, key_of
 from luckrate_otel.facts import CloseReason, Facts
 from luckrate_otel.record import replace
 
@@ -72,14 +72,18 @@ class Assembler:
         span that was passed on already, and for log records. size: bytes of the payload.
         """
         self._tick(now_ns)
-        if not facts.head.trace_id:  # a log record outside every trace: it can be joined with nothing
+        trace_id = facts.head.trace_id
+        if not trace_id:  # a log record outside every trace: it can be joined with nothing
             self._pass_on(facts, ReleaseReason.NO_RUN, payload, size)
             return
-        trace = self._traces.get(facts.head.trace_id) or self._open(facts.head.trace_id)
-        light = self._light(trace, facts, payload, size)
-        novelty = trace.novelty(facts, light)
+        trace = self._traces.get(trace_id) or self._open(trace_id)
+        light = None  # the facts without contents, if those can be read again and are worth it
+        if self._compact is not None and payload is not None and size > self._limits.compact_over_bytes:
+            light = replace(self._compact(facts), head=replace(facts.head, trace_id=trace.trace_id))  # one text for all
+        key = key_of(facts)
+        novelty = trace.novelty(key, facts, light) if key in trace.entries else Novelty.NEW
         if novelty is Novelty.NEW:
-            self._keep(trace, facts, light, payload, size)
+            self._keep(trace, key, facts, light, payload, size)
             return
         self.counts.duplicates += novelty is Novelty.SAME
         self.counts.conflicting += novelty is Novelty.CONFLICTING
@@ -92,6 +96,7 @@ class Assembler:
         if trace is None or span_id in trace.links or span_id in trace.entries:
             return
         trace.links[span_id] = parent_id
+        trace.settled = False
         trace.link_ns[span_id] = now_ns
         self._linked.setdefault(trace_id, trace)
         self.counts.link_bytes += LINK_BYTES
@@ -190,20 +195,15 @@ class Assembler:
         del self._traces[trace.trace_id]
         self._open_ids.discard(_raw(trace.trace_id))
 
-    def _light(self, trace: Trace, facts: Facts, payload: object | None, size: int) -> Facts | None:
-        """The facts without contents, if those can be read again and are worth it."""
-        if self._compact is None or payload is None or size <= self._limits.compact_over_bytes:
-            return None
-        light = self._compact(facts)
-        return replace(light, head=replace(light.head, trace_id=trace.trace_id))  # one text for all its spans
-
-    def _keep(self, trace: Trace, facts: Facts, light: Facts | None, payload: object | None, size: int) -> None:
+    def _keep(
+        self, trace: Trace, key: str, facts: Facts, light: Facts | None, payload: object | None, size: int
+    ) -> None:
         kept, facts_size = _share(trace, facts) if light is None else (light, size_of_facts(light))
         facts_size += 0 if trace.count else TRACE_BYTES
         entry = Entry(kept, self._now_ns, facts_size, payload, size)
         entry.compacted = light is not None
-        trace.keep(entry)
-        self._closing.charge(trace, entry.total_size)
+        trace.keep(key, entry)
+        self._closing.charge(trace, facts_size if payload is None else facts_size + size)
         self.counts.held_spans += payload is not None
         if (
             trace.links and trace.links.pop(facts.head.span_id, None) is not None
@@ -222,7 +222,9 @@ class Assembler:
 
     def _drop_links(self, trace: Trace) -> None:
         self.counts.link_bytes -= LINK_BYTES * len(trace.links)
-        trace.links, trace.link_ns = {}, {}
+        if trace.links:
+            trace.links, trace.link_ns = {}, {}
+            trace.settled = False
         self._linked.pop(trace.trace_id, None)
 
     def _set_open_runs(self, trace: Trace, open_runs: int) -> None:
@@ -242,8 +244,10 @@ class Assembler:
     def _is_queued_in_time(self, trace: Trace) -> bool:
         """Nothing that comes now can be due before the trace's place among the deadlines: true of all but the first
         spans of a trace, and a fifth of the price of finding the deadline anew."""
-        release_ns = self._now_ns + self._clocks.default.release_after_ns
-        return not self._clocks.agents and trace.queued_ns <= min(trace.check_ns, release_ns)
+        queued_ns, clocks = trace.queued_ns, self._clocks
+        if clocks.agents or queued_ns > trace.check_ns:
+            return False
+        return queued_ns <= self._now_ns + clocks.default.release_after_ns
 
     def _schedule(self, trace: Trace) -> None:
         if trace.count or trace.judged:
@@ -270,7 +274,8 @@ class Assembler:
         trace.checked_ns = self._now_ns
         links = AllLinks(trace)
         waiting = []
-        for run in candidates(trace, self._clocks, self._now_ns):
+        # The look when the late window of a trace's only run ends costs half without finding the run again.
+        for run in () if trace.settled else candidates(trace, self._clocks, self._now_ns):
             if run.due_ns <= self._now_ns:
                 effect = self._closing.settle(trace, run, run.reason, links, self._now_ns)
                 if effect is not None:
@@ -278,7 +283,8 @@ class Assembler:
             elif run.due_ns != NEVER_NS:
                 waiting.append(run)
                 run.mark_late()
-        self._set_open_runs(trace, sum(run.group.is_run for run in waiting))
+        self._set_open_runs(trace, sum([run.group.is_run for run in waiting]))
+        trace.settled = not waiting and _is_settled(trace)
         self._finish_due(trace, waiting, out)
 
     def _finish_due(self, trace: Trace, waiting: Iterable[Candidate], out: list[Due]) -> None:
@@ -325,6 +331,17 @@ class Assembler:
         except Exception as error:  # noqa: BLE001 - as in _visit
             self._closing.give_up(trace, error, self._now_ns, out)
         self._set_open_runs(trace, 0)
+
+
+def _is_settled(trace: Trace) -> bool:
+    """Whether one verdict is on all entries: then its run is found as it was, until an entry or a link comes or goes.
+
+    More verdicts could be taken together, once their spans wait for no agent any more: see candidates().
+    """
+    if len(trace.judged) != 1:
+        return False
+    (judged,) = trace.judged.values()
+    return not judged.spent and len(judged.members) == trace.count
 
 
 def _share(trace: Trace, facts: Facts) -> tuple[Facts, int]:

@@ -70,7 +70,7 @@ def _waited_in_vain(found: tuple[Candidate, ...], now_ns: int) -> set[str]:
 
 def _candidates(trace: Trace, clocks: Clocks, final: bool | AbstractSet[str]) -> tuple[Candidate, ...]:
     by_facts = {id(entry.facts): entry for entry in trace.all()}
-    groups = partition((entry.facts for entry in by_facts.values()), trace.links, final=final)
+    groups = partition([entry.facts for entry in by_facts.values()], trace.links, final=final)
     judged = {j.root_id: j for j in trace.judged.values()}
     return tuple(_candidate(trace, clocks, group, by_facts, judged) for group in groups)
 
@@ -78,13 +78,13 @@ def _candidates(trace: Trace, clocks: Clocks, final: bool | AbstractSet[str]) ->
 def _candidate(
     trace: Trace, clocks: Clocks, group: RunGroup, by_facts: Mapping[int, Entry], judged: Mapping[str, Judged]
 ) -> Candidate:
-    entries = tuple(by_facts[id(fact)] for fact in group.facts)
+    entries = tuple([by_facts[id(fact)] for fact in group.facts])
     before = _verdicts_before(entries, judged)
     reason = CloseReason.ROOT if group.complete else CloseReason.NO_ROOT
     if len(before) == 1 and before[0].complete == group.complete and before[0].members == frozenset(entries):
         return Candidate(group, entries, NEVER_NS, reason, before)
     waits = clocks.of({fact.agent for fact in group.facts if fact.agent})
-    last_ns = max(entry.seen_ns for entry in entries)
+    last_ns = max([entry.seen_ns for entry in entries])
     if group.complete:
         due_ns = max(last_ns, _links_seen_ns(trace, group)) + waits.settle_ns
     else:

@@ -26,9 +26,11 @@ def size_of_facts(facts: Facts, *, messages: int | None = None) -> int:
     if messages is None:
         messages = sum(map(size_of_message, facts.inputs)) + sum(map(size_of_message, facts.outputs))
     size = ENTRY_BYTES + messages
-    for text in (facts.result, facts.error, facts.task_input, facts.final_output, facts.case, *facts.system):
+    for text in (facts.result, facts.error, facts.task_input, facts.final_output, facts.case):
         if text:
             size += _OBJECT_BYTES + len(text)
+    for text in facts.system:
+        size += _OBJECT_BYTES + len(text) if text else 0
     if facts.args:
         size += size_of_value(facts.args)
     if facts.attributes:
@@ -58,7 +60,8 @@ def size_of_value(value: Any, depth: int = 0) -> int:
         if isinstance(value, (dict, Mapping)):
             size = _OBJECT_BYTES
             for key, item in value.items():
-                size += len(str(key)) + 100 + size_of_value(item, depth + 1)
+                of_item = _OBJECT_BYTES + len(item) if isinstance(item, str) else size_of_value(item, depth + 1)
+                size += len(str(key)) + 100 + of_item
             return size
         if isinstance(value, (tuple, list)):
             return _OBJECT_BYTES + sum(8 + size_of_value(item, depth + 1) for item in value)

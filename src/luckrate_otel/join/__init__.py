@@ -6,6 +6,8 @@ tell becomes steps too. The result does not depend on the order in which anythin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from luckrate_otel.adapters import WITH_TOOL_SPANS
 from luckrate_otel.facts import ClosedRun, Facts, Role, ToolDefinition
 from luckrate_otel.join.agents import MAIN
@@ -13,9 +15,10 @@ from luckrate_otel.join.executions import executions
 from luckrate_otel.join.issues import ModelCall, issues, model_calls
 from luckrate_otel.join.logs import merge_logs
 from luckrate_otel.join.pairing import pair
+from luckrate_otel.join.parts import parts
 from luckrate_otel.join.steps import Placed, steps, timed
 from luckrate_otel.join.tree import Tree
-from luckrate_otel.join.words import Words, words
+from luckrate_otel.join.words import Words, last_of, words
 from luckrate_otel.model import Coverage, Trajectory
 from luckrate_otel.telemetry import Status
 
@@ -27,72 +30,87 @@ def join(run: ClosedRun) -> Trajectory:
     same answer.
     """
     facts = merge_logs(run.facts)
+    kinds = parts(facts)
     tree = Tree(facts, run.links)
-    ran = executions(facts, tree)
-    models = model_calls(facts, tree)
-    silent = not ran and not any(f.adapter in WITH_TOOL_SPANS for f in facts)
-    asked = issues(models, facts, whole=silent)
-    definitions = _definitions(facts)
-    placed = steps(ran, asked, pair(ran, asked, tree), facts=facts, tree=tree, definitions=definitions)
-    said = words(facts, models, placed, tree, run.root)
-    starts = (*(p.issued_ns for p in placed), *(f.head.start_ns for f in facts))
-    start_ns = min((*starts, run.root.start_ns) if run.root else starts, default=0)
+    ran = executions(kinds.calls, tree)
+    models = model_calls(kinds.models, tree)
+    with_spans = not kinds.adapters.isdisjoint(WITH_TOOL_SPANS)
+    asked = issues(models, kinds.containers, whole=not ran and not with_spans)
+    definitions = _definitions(kinds.defining)
+    begun_ns = _begun_ns(run, facts)
+    placed = steps(ran, asked, pair(ran, asked, tree), run=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns)
+    start_ns = min(begun_ns, placed[0].issued_ns) if placed else begun_ns
+    outer = [m for m in models if m.outermost]
+    last = last_of(outer)
+    said = words(kinds, outer, last, placed, tree, run.root)
     root = next((f for f in facts if run.root and f.head.span_id == run.root.span_id), None)
     return Trajectory(
-        steps=timed(placed, start_ns),
+        steps=tuple([p.step for p in placed]) if start_ns == begun_ns else timed(placed, start_ns),
         turns=said.turns,
         system=said.system,
         final_output=said.final_output,
         run_id=run.run_id,
         trace_ids=run.trace_ids,
-        conversation_id=_conversation(facts, tree),
-        adapters=tuple(sorted({f.adapter for f in facts})),
-        agent=_agent(facts, placed, tree),
+        conversation_id=_conversation(kinds.told, tree),
+        adapters=tuple(sorted(kinds.adapters)),
+        agent=_agent(kinds.containers, placed, tree),
         close_reason=run.close_reason,
         complete=run.complete,
-        coverage=_coverage(facts, models, placed, said),
-        gaps={(n, name): gap for n, p in enumerate(placed) for name, gap in p.gaps.items()},
+        coverage=_coverage(models, placed, said, with_spans=with_spans),
+        gaps={(n, name): gap for n, p in enumerate(placed) if p.gaps for name, gap in p.gaps.items()},
         history=said.history,
         definitions=definitions,
-        evaluations=tuple(e for f in facts for e in f.evaluations),
-        call_ids=tuple(p.call_id for p in placed),
+        evaluations=kinds.evaluations,
+        call_ids=tuple([p.call_id for p in placed]),
         root=run.root.span_id if run.root else None,
         root_status=run.root.status if run.root else Status.UNSET,
-        finish_reasons=_finish_reasons(root, models),
+        finish_reasons=_finish_reasons(root, last),
         start_ns=start_ns,
         duration=_duration(run, facts),
         tokens=_tokens(models),
-        case=next((f.case for f in facts if f.case), None),
-        has_agent=any(f.role in (Role.AGENT, Role.MODEL) for f in facts),
+        case=kinds.case,
+        has_agent=kinds.has_agent,
         attributes=run.attributes or (root.attributes if root else {}),
     )
 
 
+def _begun_ns(run: ClosedRun, facts: tuple[Facts, ...]) -> int:
+    """When the first span began. A call may have been issued earlier, where a span's end lies before its start."""
+    if not facts:
+        return run.root.start_ns if run.root else 0
+    first_ns = facts[0].head.start_ns
+    return min(first_ns, run.root.start_ns) if run.root else first_ns
+
+
 def _duration(run: ClosedRun, facts: tuple[Facts, ...]) -> float | None:
-    heads = [run.root] if run.root and run.root.end_ns else [f.head for f in facts if not f.log]
+    if run.root and run.root.end_ns:
+        return max(run.root.end_ns - run.root.start_ns, 0) / _MS
+    heads = [f.head for f in facts if not f.log]
     if not heads:
         return None
     return max(max(h.end_ns for h in heads) - min(h.start_ns for h in heads), 0) / _MS
 
 
-def _conversation(facts: tuple[Facts, ...], tree: Tree) -> str | None:
+def _conversation(told: list[Facts], tree: Tree) -> str | None:
     """The outermost span's: an agent called as a tool may open a conversation of its own (ADK, Pydantic AI)."""
-    told = [f for f in facts if f.conversation_id]
+    if not told:
+        return None
     outer = [f for f in told if not tree.in_a_call(f.head.span_id)]
-    first = min(outer or told, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns), default=None)
-    return first.conversation_id if first else None
+    return min(outer or told, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns)).conversation_id
 
 
-def _agent(facts: tuple[Facts, ...], placed: tuple[Placed, ...], tree: Tree) -> str | None:
+def _agent(containers: list[Facts], placed: tuple[Placed, ...], tree: Tree) -> str | None:
     """The outermost agent's name; failing that, of the agent that issued the first step."""
-    named = [f for f in facts if f.role is Role.AGENT and f.agent]
+    named = [f for f in containers if f.role is Role.AGENT and f.agent]
+    if len(named) == 1:
+        return named[0].agent
     first = min(named, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id), default=None)
     if first is not None:
         return first.agent
     return next((p.step.agent for p in placed if p.step.agent != MAIN), None)
 
 
-def _definitions(facts: tuple[Facts, ...]) -> tuple[ToolDefinition, ...]:
+def _definitions(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:
     found: dict[str, ToolDefinition] = {}
     for definition in (d for f in facts for d in f.definitions):
         known = found.get(definition.name)
@@ -101,10 +119,9 @@ def _definitions(facts: tuple[Facts, ...]) -> tuple[ToolDefinition, ...]:
     return tuple(found.values())
 
 
-def _finish_reasons(root: Facts | None, models: tuple[ModelCall, ...]) -> tuple[str, ...]:
+def _finish_reasons(root: Facts | None, last: ModelCall | None) -> tuple[str, ...]:
     if root is not None and root.finish_reasons:
         return root.finish_reasons
-    last = max((m for m in models if m.outermost), key=lambda m: (m.end_ns, m.start_ns), default=None)
     return last.fact.finish_reasons if last else ()
 
 
@@ -113,18 +130,14 @@ def _tokens(models: tuple[ModelCall, ...]) -> int | None:
     return sum(told) if told else None
 
 
-def _coverage(
-    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words
-) -> Coverage:
+def _coverage(models: tuple[ModelCall, ...], placed: tuple[Placed, ...], said: Words, *, with_spans: bool) -> Coverage:
     """tools: a call would have been seen, as a span or in a message."""
     found = [p.step for p in placed]
-    talked = any(m.fact.outputs for m in models)
-    shows = bool(found) or talked or any(f.adapter in WITH_TOOL_SPANS for f in facts)
-    returned = [s for s in found if s.ok]
+    shows = with_spans or bool(found) or any(m.fact.outputs for m in models)
     return Coverage(
         tools=shows,
         args=shows and (not found or any(s.args is not None for s in found)),
-        results=shows and (not found or any(s.result is not None for s in found) or not returned),
+        results=shows and (not found or any(s.result is not None for s in found) or not any(s.ok for s in found)),
         task_input=bool(said.turns),
         final_output=said.final_output is not None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
+from luckrate_otel.join.parts import Parts
 from luckrate_otel.join.tree import Tree
 
 MAIN = "main"
@@ -15,20 +16,24 @@ MAIN = "main"
 class Agents:
     """Answers for the spans of one run."""
 
-    def __init__(self, facts: tuple[Facts, ...], tree: Tree) -> None:
+    def __init__(self, run: Parts, tree: Tree) -> None:
         self._tree = tree
         # Agents that stand beside their tools instead of above them (n8n), per parent.
         self._beside: dict[str, list[Facts]] = {}
         self._agreed: dict[str, set[str]] = {}
         # Where only steps of a workflow name an agent, and all name the same one (LlamaIndex).
-        names = {f.agent for f in facts if f.role is Role.WRAPPER and f.agent and not f.log}
+        names = {f.agent for f in run.containers if f.role is Role.WRAPPER and f.agent and not f.log}
         self._only = next(iter(names)) if len(names) == 1 else None
-        for fact in facts:
+        for fact in run.containers:
             if not fact.log and (fact.role is Role.AGENT or fact.delegate):
                 self._beside.setdefault(fact.head.parent_id, []).append(fact)
-            if fact.agent and fact.role in (Role.TOOL, Role.MODEL):
-                for ancestor in tree.ids_above(fact.head.span_id):
-                    self._agreed.setdefault(ancestor, set()).add(fact.agent)
+        for some in (run.tools, run.models):
+            for fact in some:
+                if fact.delegate and not fact.log:
+                    self._beside.setdefault(fact.head.parent_id, []).append(fact)
+                if fact.agent:
+                    for ancestor in tree.ids_above(fact.head.span_id):
+                        self._agreed.setdefault(ancestor, set()).add(fact.agent)
 
     def of(self, execution: Execution | None, issue: Issue | None) -> str:
         """The name, `main` where nothing tells.
@@ -40,7 +45,11 @@ class Agents:
         if execution is not None and execution.fact.agent and execution.fact.role is Role.TOOL:
             return execution.fact.agent
         ids = execution.spans if execution else ()
-        found = next((name for span_id in ids if (name := self._above(span_id))), None)
+        found = None
+        for span_id in ids:
+            found = self._above(span_id)
+            if found:
+                return found
         if found is None and issue is not None:
             source = issue.source
             found = issue.named or source.agent or self._above(source.head.span_id) or self._of_workflow((), issue)

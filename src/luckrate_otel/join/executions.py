@@ -1,15 +1,15 @@
 """Tool spans → executions: each call once, however many spans show it.
 
 The same call is shown twice by two instrumentations at once, and up to four times by an agent's own span with MCP
-client,
-transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
+client, transport and server below it. Real repeats, and an agent's call of a tool of its own name, stay apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import deque
 from functools import lru_cache
+from operator import attrgetter
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
@@ -19,6 +19,10 @@ from luckrate_otel.record import record, replace
 # By how much one span of a call may stick out of the other: rounding (LangSmith: 256 ns, n8n: 1 ms) and two clocks'
 # reading order.
 SLACK_NS = 2_000_000
+
+# Calls of one tool among which a twin is looked for. The two spans of a call start within microseconds of each other,
+# so only a burst of more at once could part them; without a bound ten thousand overlapping calls took half a minute.
+MAX_PARALLEL = 64
 
 
 @record(frozen=True, slots=True)
@@ -48,15 +52,19 @@ def canonical(tool: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
 
 
-def executions(facts: Iterable[Facts], tree: Tree) -> tuple[Execution, ...]:
-    """Every call that has a span, by start."""
-    groups: dict[str, list[Facts]] = {}
-    for fact in facts:
-        if fact.role is Role.TOOL or (fact.role is Role.AGENT and fact.tool):
-            outer = _outermost(fact, tree)
-            groups.setdefault(outer.head.span_id, []).append(fact)
-    nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
-    return tuple(sorted(_without_twins(nested, tree), key=lambda e: (e.start_ns, e.end_ns, e.spans)))
+def executions(facts: list[Facts], tree: Tree) -> tuple[Execution, ...]:
+    """Every call that has a span, by start. facts: those of tools, and of agents that are called as one."""
+    if tree.are_leaves(facts):  # nothing to merge: saves 0.3 µs per span
+        nested = [_merged([fact]) for fact in facts]
+    else:
+        groups: dict[str, list[Facts]] = {}
+        for fact in facts:
+            groups.setdefault(_outermost(fact, tree).head.span_id, []).append(fact)
+        nested = [_merged(sorted(group, key=_outer_first)) for group in groups.values()]
+    return tuple(sorted(_without_twins(nested, tree), key=_BY_START))
+
+
+_BY_START = attrgetter("fact.head.start_ns", "fact.head.end_ns", "spans")
 
 
 def _outer_first(fact: Facts) -> tuple[int, int, str]:
@@ -99,13 +107,15 @@ def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
     """Merge executions that two instrumentations show side by side: other scope, same tool and arguments, one
     enclosing the other.
     """
+    if len({execution.scopes for execution in found}) < 2:  # one instrumentation, no twins: saves 0.8 µs per span
+        return found
     kept: list[Execution] = []
-    going: list[int] = []  # places in kept of the calls that may still be running, by start
+    going: dict[str, deque[int]] = {}  # by tool: places in kept of its latest calls
     for execution in sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans)):
-        going = [at for at in going if kept[at].end_ns + SLACK_NS >= execution.start_ns]
-        twin = next((at for at in reversed(going) if _are_twins(kept[at], execution, tree)), None)
+        latest = going.setdefault(canonical(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
+        twin = next((at for at in reversed(latest) if _are_twins(kept[at], execution, tree)), None)
         if twin is None:
-            going.append(len(kept))
+            latest.append(len(kept))
             kept.append(execution)
         else:
             # The pair stays for a third instrumentation, but takes no second span of a scope it has: a real repeat.
@@ -129,10 +139,11 @@ def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
 
 def _merged(spans: list[Facts]) -> Execution:
     """The outermost span, completed by the others; a failure of any of them is the call's failure."""
-    first, ids = spans[0], tuple(f.head.span_id for f in spans)
-    scopes = frozenset((f.head.service, f.head.scope) for f in spans)
+    first = spans[0]
     if len(spans) == 1:
-        return Execution(first, ids, scopes)
+        return Execution(first, (first.head.span_id,), _one_scope(first.head.service, first.head.scope))
+    ids = tuple(f.head.span_id for f in spans)
+    scopes = frozenset((f.head.service, f.head.scope) for f in spans)
     failed = next((f for f in reversed(spans) if f.ok is False), None)
     named = next((f for f in spans if f.args is not None and POSITIONAL not in f.args), None)
     args = named or next((f for f in spans if f.args is not None), first)
@@ -151,6 +162,11 @@ def _merged(spans: list[Facts]) -> Execution:
         error=_error(spans, failed) if failed else first.error if unknown else None,
     )
     return Execution(fact, ids, scopes)
+
+
+@lru_cache(maxsize=256)
+def _one_scope(service: str, scope: str) -> frozenset[tuple[str, str]]:
+    return frozenset([(service, scope)])
 
 
 def _error(spans: list[Facts], failed: Facts) -> str | None:

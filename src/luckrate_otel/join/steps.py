@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.adapters.results import may_tell_failure
@@ -10,10 +11,11 @@ from luckrate_otel.facts import Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issues import Issue
+from luckrate_otel.join.parts import Parts
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.record import record
-from luckrate_otel.telemetry import Status, Value
+from luckrate_otel.telemetry import NOTHING, Status, Value
 
 NO_RETURN = "no_return"
 _MS = 1e6  # nanoseconds
@@ -35,26 +37,26 @@ def steps(
     asked: tuple[Issue, ...],
     pairs: Mapping[int, int],
     *,
-    facts: tuple[Facts, ...],
+    run: Parts,
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
+    begun_ns: int,
 ) -> tuple[Placed, ...]:
-    """All steps of a run, in issue order; `t` is still 0."""
-    agents = Agents(facts, tree)
+    """All steps of a run, in issue order; `t` counts from begun_ns and is never negative."""
+    agents = Agents(run, tree)
     turns = _turn_starts(found, asked, pairs)
     done = [
-        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns)
+        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns, begun_ns)
         for n, execution in enumerate(found)
     ]
-    taken = {span for execution in found for span in execution.spans}
-    used = set(pairs.values())
-    for at, issue in enumerate(asked):
-        if at not in used:
-            span = agent_span(issue, facts, taken, tree) or handoff_span(issue, facts, taken)
-            placed = _told(issue, span, agents.of(None, issue), turns)
-            done.append(placed)
+    if len(pairs) < len(asked):
+        taken = {span for execution in found for span in execution.spans}
+        used = set(pairs.values())
+        for issue in (issue for at, issue in enumerate(asked) if at not in used):
+            span = agent_span(issue, run.facts, taken, tree) or handoff_span(issue, run.facts, taken)
+            done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns))
             taken |= {span.head.span_id} if span else set()
-    return tuple(sorted(done, key=lambda p: p.order))
+    return tuple(sorted(done, key=attrgetter("order")))
 
 
 def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
@@ -68,8 +70,8 @@ def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: 
     for n, at in pairs.items():
         issue = asked[at]
         if not issue.container:
-            span_id = issue.source.head.span_id
-            turns[span_id] = min(turns[span_id], found[n].start_ns)
+            span_id, start_ns = issue.source.head.span_id, found[n].fact.head.start_ns
+            turns[span_id] = min(turns[span_id], start_ns)
     return turns
 
 
@@ -82,9 +84,12 @@ def _ran(
     agents: Agents,
     definitions: tuple[ToolDefinition, ...],
     turns: Mapping[str, int],
+    begun_ns: int,
 ) -> Placed:
-    fact = execution.fact
-    args, args_gap = _arguments(fact, issue, definitions)
+    fact, head = execution.fact, execution.fact.head
+    args, args_gap = fact.args, None
+    if args is None or POSITIONAL in args:
+        args, args_gap = _arguments(fact, issue, definitions)
     answer = issue.answer if issue else None
     ok, error = fact.ok, fact.error
     if ok and answer is not None and answer.ok is False:  # the agent was told of a failure that the span does not show
@@ -95,29 +100,30 @@ def _ran(
     if ok is None:
         result = None
     tool = fact.tool or ""
-    if issue and canonical(issue.call.tool) == canonical(tool):
+    if issue is not None and issue.call.tool != tool and canonical(issue.call.tool) == canonical(tool):
         tool = issue.call.tool  # as the model sees it
     timed = issue is not None and not issue.container
-    issued = turns[issue.source.head.span_id] if timed and issue else execution.start_ns
+    issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
     step = Step(
         tool=tool,
         args=args,
         ok=ok,
         result=result,
+        t=_since(begun_ns, issued),
         agent=agents.of(execution, issue),
         error=(error or "error") if ok is False else error if ok is None else None,
-        duration=max(execution.end_ns - execution.start_ns, 0) / _MS,
+        duration=_since(head.start_ns, head.end_ns),
         span=execution.spans[0],
     )
-    gaps = _gaps(step, args_gap, result_gap)
+    gaps = NOTHING if ok is not None and args is not None and result is not None else _gaps(step, args_gap, result_gap)
     call_id = fact.call_id or (issue.call.call_id if issue else None)
-    return Placed(step, issued, _order(issue if timed else None, issued, execution), gaps, call_id)
+    return Placed(
+        step, issued, _order(issue if timed else None, issued, head.end_ns, execution.spans[0]), gaps, call_id
+    )
 
 
-def _order(issue: Issue | None, issued: int, execution: Execution | None) -> tuple[int, int, str, int, int, str]:
+def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, str]:
     """Issue time, then the turn, then the place within it; calls that no turn shows by start, end and id."""
-    end = execution.end_ns if execution else 0
-    span = execution.spans[0] if execution else ""
     if issue is None:
         return issued, 1, "", 0, end, span
     return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.position, end, span
@@ -133,8 +139,6 @@ def _arguments(
             if asked is not None
             else (None, fact.args_gap or (issue.call.gap if issue else None) or Gap.NOT_CAPTURED)
         )
-    if POSITIONAL not in fact.args:
-        return fact.args, None
     if asked is not None and (full := named(fact.args, asked)) is not None:
         return full, None
     full = _by_schema(fact, definitions)
@@ -169,7 +173,7 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 # ---- calls that only messages tell of ----------------------------------------------------------
 
 
-def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]) -> Placed:
+def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int], begun_ns: int) -> Placed:
     """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
     ok: bool | None
@@ -193,12 +197,13 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         args=issue.call.args,
         ok=ok,
         result=result,
+        t=_since(begun_ns, issued),
         agent=agent,
         error=error,
-        duration=max(span.head.end_ns - span.head.start_ns, 0) / _MS if span is not None else None,
+        duration=_since(span.head.start_ns, span.head.end_ns) if span is not None else None,
         span=span.head.span_id if span is not None else None,
     )
-    return Placed(step, issued, _order(issue, issued, None), _gaps(step, issue.call.gap, None), issue.call.call_id)
+    return Placed(step, issued, _order(issue, issued), _gaps(step, issue.call.gap, None), issue.call.call_id)
 
 
 def _outcome(answer: Response) -> bool | None:
@@ -214,7 +219,11 @@ def _outcome(answer: Response) -> bool | None:
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:
     """The steps with `t`, milliseconds from the run's start, never decreasing."""
-    return tuple([_at(p.step, max(p.issued_ns - start_ns, 0) / _MS) for p in placed])
+    return tuple([_at(p.step, _since(start_ns, p.issued_ns)) for p in placed])
+
+
+def _since(start_ns: int, at_ns: int) -> float:
+    return (at_ns - start_ns) / _MS if at_ns > start_ns else 0.0
 
 
 def _at(step: Step, t: float) -> Step:

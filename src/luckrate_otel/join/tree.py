@@ -20,10 +20,22 @@ class Tree:
         self._facts: dict[str, Facts] = {}
         self._ids: dict[str, tuple[str, ...]] = {}  # parent → itself and what is above it; empty: too long, or a cycle
         self._above: dict[str, tuple[Facts, ...]] = {}
+        self._calls: dict[str, bool] = {}  # parent → whether it is, or is below, a tool call
+        self._scopes: dict[str, tuple[str, bool]] = {}  # parent → whose conversation, and whether it is a span's own
         for fact in facts:
             if not fact.log:
                 self._parents[fact.head.span_id] = fact.head.parent_id
                 self._facts.setdefault(fact.head.span_id, fact)
+
+        self._enclosing = {"", *self._parents.values()}
+
+    def are_leaves(self, facts: Iterable[Facts]) -> bool:
+        """Whether none of these spans has another below it, so that none of them is a part of another."""
+        enclosing = self._enclosing
+        for fact in facts:  # noqa: SIM110 - half the price of all()
+            if fact.head.span_id in enclosing:
+                return False
+        return True
 
     def fact(self, span_id: str) -> Facts | None:
         return self._facts.get(span_id)
@@ -70,16 +82,36 @@ class Tree:
 
     def in_a_call(self, span_id: str) -> bool:
         """Below a tool call: what a sub-agent says and hears there was written by a model, not by the user."""
-        return any(fact.role is Role.TOOL or fact.tool for fact in self.above(span_id))
+        parent = self._parents.get(span_id)
+        if not parent:
+            return False
+        known = self._calls.get(parent)
+        if known is None:
+            known = any(fact.role is Role.TOOL or fact.tool for fact in self.above(span_id))
+            if self._remembered(parent):
+                self._calls[parent] = known
+        return known
 
     def scope(self, fact: Facts) -> tuple[str, str]:
         """Whose conversation a span belongs to: nearest agent or tool call above it, or the topmost ancestor
         there is.
         """
-        top = fact.head.span_id
-        for ancestor in self.ids_above(fact.head.span_id):
+        parent = self._parents.get(fact.head.span_id)
+        if not parent:
+            return "", fact.agent or ""
+        known = self._scopes.get(parent)
+        if known is None:
+            known = self._scope_below(fact.head.span_id)
+            if self._remembered(parent):
+                self._scopes[parent] = known
+        owner, own = known
+        return owner, "" if own else fact.agent or ""
+
+    def _scope_below(self, span_id: str) -> tuple[str, bool]:
+        top = ""
+        for ancestor in self.ids_above(span_id):
             top = ancestor
             found = self._facts.get(ancestor)
             if found is not None and found.role in (Role.AGENT, Role.TOOL):
-                return ancestor, ""
-        return ("" if top == fact.head.span_id else top), fact.agent or ""
+                return ancestor, True
+        return top, False

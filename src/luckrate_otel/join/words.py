@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from luckrate_otel.adapters.messages import text_in, texts
-from luckrate_otel.facts import Call, Facts, Message, Response, Role
+from luckrate_otel.adapters.messages import text_in
+from luckrate_otel.facts import Call, Facts, Message, Response
 from luckrate_otel.join.issues import ModelCall, split_history
+from luckrate_otel.join.parts import Parts
 from luckrate_otel.join.steps import Placed
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import History, Step, Turn
+from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Words:
     turns: tuple[Turn, ...]
     system: tuple[str, ...]
@@ -23,38 +24,52 @@ class Words:
 
 
 def words(
-    facts: tuple[Facts, ...], models: tuple[ModelCall, ...], placed: tuple[Placed, ...], tree: Tree, root: Head | None
+    run: Parts,
+    outer: list[ModelCall],
+    last: ModelCall | None,
+    placed: tuple[Placed, ...],
+    tree: Tree,
+    root: Head | None,
 ) -> Words:
-    """Only the outermost agents' words: what a sub-agent is asked was written by a model."""
-    outer = [m for m in models if m.outermost]
-    containers = _containers(facts, tree)
+    """Only the outermost agents' words: what a sub-agent is asked was written by a model.
+
+    outer: the outermost agents' model calls; last: the one of them that ended last.
+    """
+    containers = _containers(run.containers, tree)
     first = next((m for m in outer if m.fact.inputs), None)
     past, present = split_history(first.fact.inputs) if first else ((), ())
     asked = _asked(containers) or tuple(t for m in present if _is_users(m) and (t := text_in(m)))
     return Words(
-        turns=(*(Turn(text) for text in asked), *_later_turns(outer, first, asked, placed)),
-        system=_system((*(m.fact for m in outer), *containers)),
-        final_output=_final(containers, outer, placed, root),
-        history=_history(past, asked),
+        turns=(*[Turn(text) for text in asked], *_later_turns(outer, first, asked, placed)),
+        system=_system([*[m.fact for m in outer], *containers]),
+        final_output=_final(containers, last, placed, root),
+        history=_history(past, asked) if past else _NO_HISTORY,
     )
+
+
+_NO_HISTORY = History()
 
 
 def _system(facts: Iterable[Facts]) -> tuple[str, ...]:
     """Each system text once; conventions put it apart from the messages or first among them."""
-    return tuple(dict.fromkeys(t for f in facts for t in (*f.system, *texts(f.inputs, "system"))))
+    found: list[str] = []
+    for fact in facts:
+        found += fact.system
+        for message in fact.inputs:
+            if message.role == "system" and (text := text_in(message)):
+                found.append(text)
+    return tuple(dict.fromkeys(found))
 
 
 def _is_users(message: Message) -> bool:
     return message.role in ("user", "unknown")
 
 
-def _containers(facts: tuple[Facts, ...], tree: Tree) -> list[Facts]:
+def _containers(facts: Iterable[Facts], tree: Tree) -> list[Facts]:
     """Agents and workflows that are not below a tool call, outermost first."""
-    found = [
-        f
-        for f in facts
-        if f.role in (Role.AGENT, Role.WRAPPER) and not (f.log or f.tool) and not tree.in_a_call(f.head.span_id)
-    ]
+    found = [f for f in facts if not (f.log or f.tool) and not tree.in_a_call(f.head.span_id)]
+    if len(found) < 2:
+        return found
     return sorted(found, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id))
 
 
@@ -86,9 +101,13 @@ def _later_turns(
     known = {text_in(m) for m in first.fact.inputs if m.role == "user"}
     begun = set(known)
     known |= set(asked)
+    if not begun:
+        return
     for model in outer:
-        said = texts(model.fact.inputs, "user")
-        if model.scope != first.scope or not begun or not begun <= set(said):
+        if model is first or model.scope != first.scope:
+            continue
+        said = [t for m in model.fact.inputs if m.role == "user" and (t := text_in(m))]
+        if not begun.issubset(said):
             continue
         for text in said:
             if text not in known:
@@ -122,23 +141,32 @@ def _history(past: tuple[Message, ...], asked: tuple[str, ...]) -> History:
 
 
 def _final(
-    containers: list[Facts], outer: list[ModelCall], placed: tuple[Placed, ...], root: Head | None
+    containers: list[Facts], closing: ModelCall | None, placed: tuple[Placed, ...], root: Head | None
 ) -> str | None:
-    last_ns = max((*(m.end_ns for m in outer), *(p.issued_ns for p in placed)), default=0)
-    by_end = sorted(containers, key=lambda f: -f.head.end_ns)
-    depth_order = {f.head.span_id: n for n, f in enumerate(containers)}
     if root is not None:
         own = next((f for f in containers if f.head.span_id == root.span_id), None)
         if own is not None and (text := _answer(own)):
             return text
     # An inner span's answer is the run's only if nothing happened after it.
-    for fact in sorted(by_end, key=lambda f: (-f.head.end_ns, depth_order[f.head.span_id])):
+    issued_ns = placed[-1].issued_ns if placed else 0  # steps are in the order of their issue
+    last_ns = max(closing.end_ns, issued_ns) if closing else issued_ns
+    for fact in sorted(containers, key=lambda f: -f.head.end_ns):  # of one end, the outermost first as they come
         if fact.head.end_ns >= last_ns and (text := _answer(fact)):
             return text
-    closing = max(outer, key=lambda m: (m.end_ns, m.start_ns), default=None)
-    if closing is None or any(p.issued_ns > closing.end_ns for p in placed):
+    if closing is None or issued_ns > closing.end_ns:
         return None
     return _spoken(closing.fact.outputs)
+
+
+def last_of(models: Iterable[ModelCall]) -> ModelCall | None:
+    """The model call that ended last."""
+    last: ModelCall | None = None
+    end_ns = start_ns = 0
+    for model in models:
+        head = model.fact.head
+        if last is None or head.end_ns > end_ns or (head.end_ns == end_ns and head.start_ns > start_ns):
+            last, end_ns, start_ns = model, head.end_ns, head.start_ns
+    return last
 
 
 def _answer(fact: Facts) -> str | None:

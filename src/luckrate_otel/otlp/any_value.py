@@ -7,9 +7,10 @@ Of duplicate keys the last one is kept.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from struct import pack
+from struct import Struct, pack
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -33,6 +34,13 @@ _SEEN: Final = 8192
 _SHORT_BYTES: Final = 128
 _seen: dict[bytes, tuple[str, Value]] = {}
 
+# Keys of values that are too long to be remembered: a few dozen in practice.
+_KEYS: Final = 1024
+_keys: dict[bytes, str] = {}
+
+# What stands between the key and a text of 128 B to 16 KiB: two tags, each with a length of two bytes.
+_LONG_TEXT: Final = Struct("<BHBH")
+
 _INT64_MIN, _INT64_MAX, _UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 # Tags of AnyValue fields: number and wire type.
@@ -45,16 +53,19 @@ def attributes(pairs: Sequence[bytes], budget: list[int] | None = None) -> dict[
     budget: one number, how many values may still be read; counted down, so that several lists can share it.
     """
     result: dict[str, Value] = {}
+    pairs = pairs[:]  # one list instead of asking the parsed message for each
+    count = len(pairs)
     room = MAX_VALUES if budget is None else budget[0]
     if budget is not None:
-        budget[0] = max(0, room - len(pairs))
-    for wire in pairs if len(pairs) <= room else pairs[:room]:
-        known = _seen.get(wire)
+        budget[0] = max(0, room - count)
+    for wire in pairs if count <= room else pairs[:room]:
+        known = _seen.get(wire) if len(wire) < _SHORT_BYTES else _long_text(wire)
         if known is None:
             if budget is None:
-                budget = [max(0, room - len(pairs))]
+                budget = [max(0, room - count)]
             known = _pair(wire, budget)
-        result[known[0]] = known[1]
+        key, plain = known
+        result[key] = plain
     return result
 
 
@@ -91,6 +102,35 @@ def _short_text(wire: bytes, size: int) -> tuple[str, str] | None:
     except (IndexError, UnicodeDecodeError):
         pass
     return None
+
+
+def _long_text(wire: bytes) -> tuple[str, str] | None:
+    """As _short_text, with lengths of two bytes: contents of messages, arguments and results. Half the price."""
+    at = wire[1] + 2
+    try:
+        outer_tag, outer, inner_tag, inner = _LONG_TEXT.unpack_from(wire, at)
+        length = len(wire) - at - 6
+        if (
+            outer_tag == 0x12
+            and inner_tag == 0x0A
+            # A varint of two bytes, read as a little-endian number.
+            and inner == (length & 0x7F | 0x80 | length << 1 & 0x7F00)
+            and outer == (length + 3 & 0x7F | 0x80 | length + 3 << 1 & 0x7F00)
+            and wire[0] == 0x0A
+            and at < 0x82
+        ):
+            key = wire[2:at]
+            return _keys.get(key) or _remembered_key(key), wire[at + 6 :].decode()
+    except (ValueError, struct.error):
+        pass
+    return None
+
+
+def _remembered_key(wire: bytes) -> str:
+    if len(_keys) >= _KEYS:
+        _keys.clear()
+    key = _keys[wire] = wire.decode()
+    return key
 
 
 def _parsed_pair(wire: bytes, budget: list[int]) -> tuple[str, Value]:

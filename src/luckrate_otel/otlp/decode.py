@@ -13,6 +13,7 @@ from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 
 _STATUS = {1: Status.OK, 2: Status.ERROR}
+_STATUS_UNSET = Status.UNSET, ""
 
 # Before LogRecord.event_name (proto 1.5, 2025) the name of an event was this attribute.
 _EVENT_NAME = "event.name"
@@ -24,6 +25,7 @@ _MAX_EVENTS = 65_536
 MAX_ITEM_BYTES = 16 * 1024 * 1024
 
 _NO_PARENT = bytes(8)
+_ZERO_TRACE, _ZERO_SPAN = "0" * 32, "0" * 16
 
 # Trace and parent ids and names recur in the spans of a run, which then hold one text instead of 200 bytes each. Past
 # the bound, more than the traces of one request, all are forgotten and read again.
@@ -35,43 +37,53 @@ _names: dict[bytes, str] = {}
 
 def decode_span(wire: bytes, envelope: Envelope) -> Span:
     """Decode the bytes of one Span. Raises Rejected if they are no protobuf message, TooLarge past MAX_ITEM_BYTES."""
-    _refuse_giant(wire, "span")
+    if len(wire) > MAX_ITEM_BYTES:
+        raise _too_large("span")
     try:
         span: Any = schema.Span.FromString(wire)
         decoded = attributes(span.attributes)
-        events = _events(span.events)
+        events = _events(span.events) if span.events else ()
     except DecodeError:
         raise Rejected("not an OTLP span: malformed protobuf") from None
-    parent = span.parent_span_id
-    status = span.status
+    trace_id, parent, name = span.trace_id, span.parent_span_id, span.name
+    status, message = _STATUS_UNSET
+    if span.HasField("status"):  # mostly not; asking is a third of the price of reading it
+        status, message = _status(span.status)
     return Span(
         Head(
-            _shared_id(span.trace_id),
+            _ids.get(trace_id) or _remembered(_ids, trace_id, trace_id.hex()),
             span.span_id.hex(),
-            "" if parent == _NO_PARENT else _shared_id(parent),
-            _shared_name(span.name),
+            "" if parent == _NO_PARENT else _ids.get(parent) or _remembered(_ids, parent, parent.hex()),
+            _names.get(name) or _remembered(_names, name, name.decode("utf-8", "replace")),
             span.kind,
             span.start_time_unix_nano,
             span.end_time_unix_nano,
-            _STATUS.get(status.code, Status.UNSET),
+            status,
             envelope.scope,
             envelope.service,
         ),
         decoded,
         events,
-        status.message.decode("utf-8", "replace"),
+        message,
         envelope.scope_version,
         envelope.resource,
         span.dropped_attributes_count,
     )
 
 
-def _shared_id(raw: bytes) -> str:
-    return _ids.get(raw) or _remembered(_ids, raw, raw.hex())
+def is_well_formed(head: Head) -> bool:
+    """As shallow.well_formed, of a decoded span: a fifth of the price of looking for the ids on the wire again."""
+    return (
+        len(head.trace_id) == 32
+        and len(head.span_id) == 16
+        and len(head.parent_id) in {0, 16}
+        and head.trace_id != _ZERO_TRACE
+        and head.span_id != _ZERO_SPAN
+    )
 
 
-def _shared_name(raw: bytes) -> str:
-    return _names.get(raw) or _remembered(_names, raw, raw.decode("utf-8", "replace"))
+def _status(status: Any) -> tuple[Status, str]:
+    return _STATUS.get(status.code, Status.UNSET), status.message.decode("utf-8", "replace")
 
 
 def _remembered(known: dict[bytes, str], raw: bytes, text: str) -> str:
@@ -83,8 +95,6 @@ def _remembered(known: dict[bytes, str], raw: bytes, text: str) -> str:
 
 
 def _events(events: Any) -> tuple[SpanEvent, ...]:
-    if not events:
-        return ()
     budget = [MAX_VALUES]
     return tuple(
         SpanEvent(event.name.decode("utf-8", "replace"), event.time_unix_nano, attributes(event.attributes, budget))
@@ -92,9 +102,8 @@ def _events(events: Any) -> tuple[SpanEvent, ...]:
     )
 
 
-def _refuse_giant(wire: bytes, kind: str) -> None:
-    if len(wire) > MAX_ITEM_BYTES:
-        raise TooLarge(f"a {kind} of more than {MAX_ITEM_BYTES} bytes is not read")
+def _too_large(kind: str) -> TooLarge:
+    return TooLarge(f"a {kind} of more than {MAX_ITEM_BYTES} bytes is not read")
 
 
 def decode_log(wire: bytes, envelope: Envelope) -> LogRecord:
@@ -102,7 +111,8 @@ def decode_log(wire: bytes, envelope: Envelope) -> LogRecord:
 
     time_ns is the observed time where the record has no time of its own.
     """
-    _refuse_giant(wire, "log record")
+    if len(wire) > MAX_ITEM_BYTES:
+        raise _too_large("log record")
     try:
         record: Any = schema.LogRecord.FromString(wire)
         decoded = attributes(record.attributes)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from struct import pack
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from luckrate_otel.otlp import schema
@@ -25,6 +24,33 @@ _INPUTS = frozenset({b"luckrate.case"})
 # Tags of Span fields: number and wire type "length-delimited".
 _ATTRIBUTES, _EVENTS = 9 << 3 | 2, 11 << 3 | 2
 _LOG_ATTRIBUTES = 6 << 3 | 2  # of LogRecord
+
+# What is said of runs, each in few different words. Plain values.
+_RECURRING = frozenset(
+    {
+        "luckrate.verdict",
+        "luckrate.output",
+        "luckrate.output.source",
+        "luckrate.path",
+        "luckrate.lucky",
+        "luckrate.spec.name",
+        "luckrate.spec.version",
+        "luckrate.steps",
+        "luckrate.violation_count.hard",
+        "luckrate.violation_count.soft",
+        "luckrate.violation_count.warn",
+        "luckrate.close_reason",
+        "luckrate.reason",
+        "luckrate.max_severity",
+        "luckrate.late",
+        "luckrate.case.runs",
+        "luckrate.case.soft",
+        "luckrate.case.soft_majority",
+        "gen_ai.evaluation.name",
+        "gen_ai.evaluation.score.label",
+        "gen_ai.evaluation.score.value",
+    }
+)
 
 _SEVERITY_TEXTS = ((17, "ERROR"), (13, "WARN"), (9, "INFO"))
 
@@ -51,7 +77,7 @@ def append(wire: bytes, events: Iterable[SpanEvent], attributes: Mapping[str, Va
 
     Protobuf parsers merge the two; repeated fields are appended to.
     """
-    return wire + encode_pairs(_ATTRIBUTES, attributes) + b"".join([delimited(_EVENTS, _event(e)) for e in events])
+    return wire + _our_pairs(_ATTRIBUTES, attributes) + b"".join([delimited(_EVENTS, _event(e)) for e in events])
 
 
 def _event(event: SpanEvent) -> bytes:
@@ -103,7 +129,8 @@ def encode_span(span: Span) -> bytes:
     if head.status is not Status.UNSET or span.status_message:
         message.status.code = trace_pb2.Status.StatusCode.ValueType(_STATUS_CODES[head.status])
         message.status.message = _text(span.status_message)
-    return append(message.SerializeToString(), span.events, span.attributes)
+    events = b"".join([delimited(_EVENTS, _event(e)) for e in span.events])
+    return message.SerializeToString() + encode_pairs(_ATTRIBUTES, span.attributes) + events
 
 
 def _text(text: str) -> str:
@@ -183,13 +210,31 @@ def logs_request(around: Envelope, records: Iterable[LogEvent]) -> bytes:
 
 def encode_log(record: LogEvent) -> bytes:
     """The bytes of one LogRecord; observed when it happened, as we are the ones who saw it."""
-    message = logs_pb2.LogRecord(
-        time_unix_nano=record.time_ns,
-        observed_time_unix_nano=record.time_ns,
-        severity_number=logs_pb2.SeverityNumber.ValueType(record.severity),
-        severity_text=next((name for number, name in _SEVERITY_TEXTS if record.severity >= number), ""),
-        event_name=_text(record.event_name),
-        trace_id=bytes.fromhex(record.trace_id),
-        span_id=bytes.fromhex(record.span_id),
+    severity = next((name for number, name in _SEVERITY_TEXTS if record.severity >= number), "")
+    when = pack("<Q", record.time_ns)
+    return b"".join(
+        (
+            b"\x09" + when + b"\x10" + varint(record.severity),
+            delimited(0x1A, severity.encode()),
+            _our_pairs(_LOG_ATTRIBUTES, record.attributes),
+            delimited(0x4A, bytes.fromhex(record.trace_id)),
+            delimited(0x52, bytes.fromhex(record.span_id)),
+            b"\x59" + when,
+            delimited(0x62, utf8(record.event_name)),
+        )
     )
-    return message.SerializeToString() + encode_pairs(_LOG_ATTRIBUTES, record.attributes)
+
+
+def _our_pairs(tag: int, attributes: Mapping[str, Value]) -> bytes:
+    """As encode_pairs: most of what is said of a run was said of others in the same words; 0.1 µs each instead of 1."""
+    return b"".join(
+        [
+            _recurring(tag, key, value) if key in _RECURRING else encode_pairs(tag, {key: value})
+            for key, value in attributes.items()
+        ]
+    )
+
+
+@lru_cache(4096, typed=True)
+def _recurring(tag: int, key: str, value: Hashable) -> bytes:
+    return encode_pairs(tag, {key: value})

@@ -8,7 +8,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, tool_names
-from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, (), shapes.TOOLS)
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     """One violation per forbidden tool, on its first call, the others as evidence."""
+    banned = spec.get(FORBIDDEN)
+    if not any(step.tool in banned for step in trajectory.steps):
+        return SATISFIED
     called = positions(trajectory)
     return concluded(
         at_step(
@@ -30,7 +33,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
             message=f"{call(trajectory, called[tool][0])} must not be called",
             evidence=called[tool][1:],
         )
-        for i, tool in enumerate(spec.get(FORBIDDEN))
+        for i, tool in enumerate(banned)
         if tool in called
     )
 

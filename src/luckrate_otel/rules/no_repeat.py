@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import Gap
-from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.model import Severity, Step, Trajectory, Violation
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.telemetry import Value
 
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
@@ -21,15 +23,16 @@ NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False, shape=shapes.FLAG)
 
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
     """One violation per repeat. A retry after a failure is right; whether a call with ok None failed cannot be told."""
-    succeeded: dict[tuple[str, str], int] = {}
-    untold: dict[tuple[str, str], int] = {}
+    key_of = _flat if all(map(_is_flat, trajectory.steps)) else canonical
+    succeeded: dict[tuple[str, Hashable], int] = {}
+    untold: dict[tuple[str, Hashable], int] = {}
     violations: list[Violation] = []
     gaps: list[Gap] = []
     for index, step in enumerate(trajectory.steps):
         if step.args is None:
             gaps.append(gap_of(trajectory, index, "args"))
             continue
-        key = (step.tool, canonical(step.args))
+        key = (step.tool, key_of(step.args))
         if key in succeeded:
             violations.append(_violation(trajectory, index, succeeded[key]))
         elif key in untold:
@@ -39,6 +42,17 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
         elif step.ok is None:
             untold.setdefault(key, index)
     return concluded(violations, gap=next(iter(gaps), None), activated=len(trajectory.steps) > 1)
+
+
+def _is_flat(step: Step) -> bool:
+    """Its arguments are texts under texts, which are equal where their JSON is."""
+    args = step.args
+    return args is None or (all(type(v) is str for v in args.values()) and all(type(k) is str for k in args))
+
+
+def _flat(args: Mapping[str, Value]) -> Hashable:
+    """Saves the JSON of each call, most of what the rule takes."""
+    return frozenset(args.items())
 
 
 def _violation(trajectory: Trajectory, index: int, done: int) -> Violation:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from luckrate_otel.model import Trajectory
+from luckrate_otel.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Order:
     """Step a precedes step b if a < b and ended[a] <= issued[b].
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
-from luckrate_otel.rules.finding import concluded, named, on_run, positions
+from luckrate_otel.rules.finding import concluded, named, on_run
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -20,7 +20,7 @@ REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, (), shapes.TOOLS)
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     """One violation of the run per tool that was not called; in a run cut short it may still have come."""
-    called = positions(trajectory)
+    called = {step.tool for step in trajectory.steps}
     missing = [(i, tool) for i, tool in enumerate(spec.get(REQUIRED)) if tool not in called]
     if missing and trajectory.cut_short:
         return Outcome(gap=Gap.INCOMPLETE)

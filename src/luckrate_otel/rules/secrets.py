@@ -59,15 +59,36 @@ _SHAPES = (
 )
 
 
+_MAX_JOINED = 100_000  # characters
+
+
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
     """One violation per step, field and shape. A field is the result or one top-level argument."""
     violations: list[Violation] = []
     gaps: list[Gap] = []
+    suspected = _suspected(trajectory)
     for index, step in enumerate(trajectory.steps):
-        gaps += _gaps(trajectory, index)
-        for argument, text in _fields(step):
+        if step.args is None or step.result is None:
+            gaps += _gaps(trajectory, index)
+        for argument, text in _fields(step) if suspected else ():
             violations += (_violation(trajectory, index, argument, name) for name in _shapes_in(text))
     return concluded(violations, gap=next(iter(gaps), None), activated=bool(trajectory.steps))
+
+
+def _suspected(trajectory: Trajectory) -> bool:
+    """False if no prefix stands anywhere in the run: one look at all its short texts takes a third of one at each."""
+    texts = [text for step in trajectory.steps for text in _texts(step)]
+    if sum(map(len, texts)) > _MAX_JOINED:
+        return True
+    joined = "\n".join(texts)
+    return any(shape.sign in joined and any(prefix in joined for prefix in shape.prefixes) for shape in _SHAPES)
+
+
+def _texts(step: Step) -> Iterator[str]:
+    if step.result:
+        yield step.result
+    if step.args:
+        yield from map(str, step.args.values())
 
 
 def _shapes_in(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, vocabulary
-from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ TOOLS: Key[tuple[str, ...]] = Key("tools", vocabulary, (), shapes.either(shapes.
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     """One violation per unknown tool, on its first call, the others as evidence. Vacuous without any call."""
     legal = frozenset(spec.get(TOOLS))
+    if trajectory.steps and all(step.tool in legal for step in trajectory.steps):
+        return SATISFIED
     return concluded(
         (
             at_step(

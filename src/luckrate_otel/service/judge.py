@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Evaluated, Point, SpanNote
@@ -17,15 +17,21 @@ from luckrate_otel.model import Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.pipeline import Graded
+from luckrate_otel.record import record, replace
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import NOTHING, Value
+from luckrate_otel.vocabulary import METRICS, Kind
 from luckrate_otel.waiting import Waiting
 from luckrate_otel.windows import Window, Windows
 
 # Which spec would have graded it may not be known any more.
 _FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}
+
+Measured = tuple[Point, str, str]
+
+_COUNTERS = frozenset(metric.name for metric in METRICS if metric.kind is Kind.COUNTER)
 
 _log = logging.getLogger(__name__)
 
@@ -39,12 +45,12 @@ class Sendings:
 
     spans: list[tuple[Envelope, bytes]] = field(default_factory=list)
     events: list[Evaluated] = field(default_factory=list)
-    points: list[tuple[Point, str, str]] = field(default_factory=list)
+    points: list[Measured] = field(default_factory=list)
     graded: int = 0
     ungraded: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Report:
     """What is said of one run beside its spans: a digest, free of their contents, that can be kept for a while.
 
@@ -59,7 +65,7 @@ class Report:
     k: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sent:
     """The verdict that was last sent about a run, and how many were."""
 
@@ -112,6 +118,7 @@ class Judge:
                 self._finish(effect, out)
         for report in self._waiting.due(now_ns):
             self._send(report, out)
+        out.points = _together(out.points)
         return out
 
     def _close(self, closed: Closed, now_ns: int, out: Sendings) -> None:
@@ -126,7 +133,7 @@ class Judge:
             self._failed("grade", run.run_id, out)
             if not closed.supersedes:
                 out.points.append((Point("luckrate.not_graded", 1, _FAILED), "", ""))
-        out.spans.extend(_annotated(held, notes) for held in closed.held)
+        out.spans += [_annotated(held, notes) for held in closed.held]
 
     def _report(self, closed: Closed, graded: Graded, now_ns: int, out: Sendings) -> bool:
         """Send a verdict, or a correction of one that was sent; True if it waits for an evaluation instead.
@@ -134,11 +141,13 @@ class Judge:
         The wait is counted from the first verdict on: what is judged again meanwhile does not wait longer.
         """
         report, spec = _digest(closed, graded), graded.spec
-        waited = [held for i in closed.supersedes if (held := self._waiting.pop(i)) is not None]
-        before = next((self._standing.pop(i) for i in closed.supersedes if i in self._standing), None)
-        if before is not None:
-            self._correct(report, before, out)
-            return False
+        waited: list[tuple[int, Report]] = []
+        if closed.supersedes:
+            waited = [held for i in closed.supersedes if (held := self._waiting.pop(i)) is not None]
+            before = next((self._standing.pop(i) for i in closed.supersedes if i in self._standing), None)
+            if before is not None:
+                self._correct(report, before, out)
+                return False
         if spec is not None and spec.output.awaits(graded.trajectory):
             deadline_ns = min((due for due, _ in waited), default=now_ns + int(spec.output.wait * 1e9))
             self._waiting.put(report.run_id, report, deadline_ns)
@@ -198,12 +207,38 @@ def _annotated(held: Held, notes: Mapping[str, SpanNote]) -> tuple[Envelope, byt
     payload = held.payload
     assert isinstance(payload, Payload)
     note = notes.get(held.facts.head.span_id)
+    if note is None and not held.late:  # most spans: 0.3 µs less for each
+        return payload.envelope, payload.wire
     attributes = dict(note.attributes) if note else {}
     if held.late:
         attributes["luckrate.late"] = True
     if not attributes:
         return payload.envelope, payload.wire
     return payload.envelope, encode.append(payload.wire, note.events if note else (), attributes)
+
+
+def _together(points: list[Measured]) -> list[Measured]:
+    """The counts of a round by labels: the last with its exemplar, the others as one in front of it, without.
+
+    The SDK takes 8 µs for each point, 1 µs of what a span costs.
+    """
+    found: list[Measured] = []
+    last: dict[tuple[object, ...], Measured] = {}
+    before: dict[tuple[object, ...], float] = {}
+    for measured in points:
+        point = measured[0]
+        if point.metric not in _COUNTERS:
+            found.append(measured)
+            continue
+        key: tuple[object, ...] = (point.metric, *point.attributes.items())
+        if key in last:
+            before[key] = before.get(key, 0) + last[key][0].value
+        last[key] = measured
+    for labels, measured in last.items():
+        if labels in before:
+            found.append((replace(measured[0], value=before[labels]), "", ""))
+        found.append(measured)
+    return found
 
 
 def _revision(before: Verdict, after: Verdict) -> Point:

@@ -6,19 +6,22 @@ leave at once. Everything else leaves unread; of it only the parent links of ope
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel import adapters
 from luckrate_otel.assemble import Held
 from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
-from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at, well_formed
+from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.recent import Link, Recent
 from luckrate_otel.telemetry import Span
+
+# Spans decoded before they are read, a bound on what a request takes beside its bytes; more at once gains nothing.
+_AT_ONCE = 128
 
 
 @record(frozen=True, slots=True)
@@ -80,33 +83,57 @@ class Reader:
         passed: list[tuple[Envelope, bytes]] = []
         unread: list[bytes] = []
         failed = regraded = 0
-        for group in groups:
-            known = group.envelope.scope in adapters.SCOPES
-            for wire in group.items:
-                if known or (marked and _marked(wire)):
-                    try:
-                        facts = self.span(wire, group.envelope)
-                    except Exception:  # noqa: BLE001 - one unreadable span must not cost the others; it passes, counted
-                        facts = None
-                        failed += 1
-                    if facts is not None and facts.role is not Role.MODEL:
-                        own = strip_luckrate(wire)  # from a hop before us; it is neither believed nor shown twice
-                        regraded += own is not wire
-                        arrivals.append(Arrival(facts, Payload(group.envelope, own)))
-                        continue
-                    if facts is not None:
-                        arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
-                        passed.append((group.envelope, wire))
-                        continue
-                unread.append(wire)
-                passed.append((group.envelope, wire))
+        for around, wires in _some_at_once(groups):
+            read, gone_wrong = self._read(wires, around, marked=marked)
+            failed += gone_wrong
+            for wire, facts in zip(wires, read, strict=True):
+                if facts is None:
+                    unread.append(wire)
+                elif facts.role is not Role.MODEL:
+                    own = strip_luckrate(wire)  # from a hop before us; it is neither believed nor shown twice
+                    regraded += own is not wire
+                    arrivals.append(Arrival(facts, Payload(around, own)))
+                    continue
+                else:
+                    arrivals.append(Arrival(facts, source=Payload(around, wire)))
+                passed.append((around, wire))
         links = self._links(unread, arrivals, open_traces)
         rest = body if len(passed) == count else traces_request(passed)
         return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
 
+    def _read(self, wires: Sequence[bytes], around: Envelope, *, marked: bool) -> tuple[list[Facts | None], int]:
+        """Facts of each span that an adapter claims, and how many could not be read.
+
+        All are decoded before the first is read: each of the two is a lot of code, and a processor that goes to and fro
+        between them waits for it, 2.4 µs a span.
+        """
+        known = around.scope in adapters.SCOPES
+        if not (known or marked):
+            return [None] * len(wires), 0
+        failed = 0
+        spans: list[Span | None] = []
+        for wire in wires:
+            span = None
+            if known or _marked(wire):
+                try:
+                    span = _decoded(wire, around)
+                except Exception:  # noqa: BLE001 - one unreadable span must not cost the others; it passes, counted
+                    failed += 1
+            spans.append(span)
+        read: list[Facts | None] = []
+        for span in spans:
+            facts = None
+            if span is not None:
+                try:
+                    facts = self._facts(span)
+                except Exception:  # noqa: BLE001 - as above
+                    failed += 1
+            read.append(facts)
+        return read, failed
+
     def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
         """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
-        opened = {bytes.fromhex(arrival.facts.head.trace_id) for arrival in arrivals}
+        opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
         recent = self._recent
         links = [link for trace_id in opened if trace_id not in open_traces for link in recent.take(trace_id)]
         for wire in unread:
@@ -122,9 +149,9 @@ class Reader:
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
         """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""
-        if not well_formed(link_of(wire)):  # a zero trace id would make one run of everybody's
-            raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
-        span = decode_span(wire, envelope)
+        return self._facts(_decoded(wire, envelope))
+
+    def _facts(self, span: Span) -> Facts | None:
         facts = adapters.read(span)
         if facts is None or facts.conversation_id is not None or not self._conversation_keys:
             return facts
@@ -164,6 +191,19 @@ class Reader:
         check(body)
         count = 1 if body else 0
         return Reading(count, body, count)
+
+
+def _some_at_once(groups: Sequence[Group]) -> Iterator[tuple[Envelope, Sequence[bytes]]]:
+    for group in groups:
+        for at in range(0, len(group.items), _AT_ONCE):
+            yield group.envelope, group.items[at : at + _AT_ONCE]
+
+
+def _decoded(wire: bytes, envelope: Envelope) -> Span:
+    span = decode_span(wire, envelope)
+    if not is_well_formed(span.head):  # a zero trace id would make one run of everybody's
+        raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
+    return span
 
 
 def _read_records(group: Group, arrivals: list[Arrival]) -> int:

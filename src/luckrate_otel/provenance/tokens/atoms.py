@@ -72,6 +72,8 @@ def atoms(value: Any, *, inside: bool = True) -> tuple[Atom, ...]:
 
     inside: look into prose at all.
     """
+    if type(value) is str:
+        return _of_text(value.strip(), inside=inside)
     if value is None or isinstance(value, bool):
         return (NOTHING,)
     if isinstance(value, (int, float)):

@@ -8,7 +8,8 @@ from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
 from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
 from luckrate_otel.rules.finding import named
 
-JUDGED = frozenset({Kind.EMAIL, Kind.URL, Kind.PATH, Kind.ID, Kind.NUMBER})
+_KINDS = (Kind.NUMBER, Kind.ID, Kind.EMAIL, Kind.URL, Kind.PATH)  # looked through faster than an enum is hashed
+JUDGED = frozenset(_KINDS)
 # Smaller whole numbers are counts, page sizes and quantities, which a model sets by itself.
 SMALL = 100
 MIN_ID = 4  # characters; shorter ones (A4, Q3, mp3) are words of the trade
@@ -21,7 +22,7 @@ def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
     for number, step in enumerate(run.trajectory.steps[:end]):
         fresh: set[str] = set()
         for leaf in run.leaves[number]:
-            invented = [atom for atom in leaf.atoms if atom.kind in JUDGED and _invented(run, leaf, atom, written)]
+            invented = [atom for atom in leaf.atoms if atom.kind in _KINDS and _invented(run, leaf, atom, written)]
             if invented:
                 found.append(_violation(run, leaf, invented[0]))
             fresh.update(atom.phrase for atom in leaf.atoms)
@@ -31,9 +32,9 @@ def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
 
 
 def _invented(run: Run, leaf: ArgLeaf, atom: Atom, written: set[str]) -> bool:
-    if atom.phrase in written or not _judged(leaf, atom):
-        return False
     step = leaf.step
+    if atom.phrase in written or run.quoted(atom, step) or not _judged(leaf, atom):
+        return False
     if run.stood(atom, step) or run.loose(atom, step) or run.grouped(atom, step) or derived.joined(run, atom, step):
         return False
     if run.offers(atom.phrase):

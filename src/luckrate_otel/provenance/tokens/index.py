@@ -16,22 +16,27 @@ from luckrate_otel.provenance.tokens.sources import Source
 # Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs
 # about 10 million, in well under a second; beyond this bound the run was made to be expensive.
 MAX_COMPARED = 300_000_000
+MAX_TASK = 4_000  # characters of the user's texts, in all, that are looked through for each value before any index
 
 
 class Index:
     """Word → numbers of the sources that hold it, for wanted words only. Not thread-safe; one per run."""
 
-    def __init__(self, sources: tuple[Source, ...], wanted: set[str]) -> None:
+    def __init__(self, sources: tuple[Source, ...], wanted: Iterable[str]) -> None:
         self.sources = sources
-        self._wanted = wanted
+        self._asked = wanted  # read when the first source is: often none has to be
+        self._wanted: set[str] = set()
         self._where: dict[str, list[int]] = {}
         self._phrases: list[str | None] = [None] * len(sources)
         self._numbers: dict[int, frozenset[str]] = {}
         self._found: dict[str, tuple[int, ...]] = {}
         self._compared = 0
         self._indexed = 0  # sources whose words are known, oldest first
+        self._task = _task(sources)
 
     def _index_next(self) -> None:
+        if self._indexed == 0:
+            self._wanted.update(self._asked)
         text = self.sources[self._indexed].text
         hits = self._wanted.intersection(words(text))
         if (plain := _plain(text)) is not None:
@@ -48,6 +53,22 @@ class Index:
                 self._index_next()
             known = self._found[wanted] = self._search(wanted)
         return known
+
+    def quoted(self, text: str, step: int, number: str | None = None) -> bool:
+        """Whether the user wrote this ASCII text out, as words of its own. True only where stood() is.
+
+        Most values that a run is given stand in its task, and a look there saves cutting the texts into words: 4 µs of
+        the 5 that the rule `ground` takes per span.
+        """
+        for source in self._task:
+            at = source.text.find(text) if source.since <= step else -1
+            if at < 0:
+                continue
+            before, after = source.text[max(at - 1, 0) : at], source.text[at + len(text) : at + len(text) + 1]
+            if not before.isalnum() and not after.isalnum():  # between other words
+                blank = before == after == " " and text.isdigit()
+                return number is None or blank or numbers.states(source.text, number)
+        return False
 
     def stood(self, phrases: Iterable[str], step: int, number: str | None = None) -> bool:
         """Whether one of the phrases is in a source that this step could use. number: which also states this number.
@@ -122,6 +143,19 @@ class Index:
 
     def holds(self, source: int, wanted: str) -> bool:
         return f" {wanted} " in self._read(source)
+
+
+def _task(sources: Iterable[Source]) -> list[Source]:
+    """The user's first texts, as long as they are short and ASCII."""
+    found: list[Source] = []
+    room = MAX_TASK
+    for source in sources:
+        if source.from_user and source.text.isascii():
+            room -= len(source.text)
+            if room < 0:
+                break
+            found.append(source)
+    return found
 
 
 def _plain(text: str) -> str | None:

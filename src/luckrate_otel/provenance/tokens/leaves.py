@@ -31,7 +31,7 @@ def leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for key, given in args.items():
         name = str(key)
         value = _parsed(name, given)
-        if isinstance(value, (Mapping, list, tuple)):
+        if not isinstance(value, str) and isinstance(value, (Mapping, list, tuple)):
             yield from _inner(value, _step("", name), name, 1)
         else:
             yield _step("", name), name, value
@@ -65,6 +65,7 @@ def _parsed(name: str, value: Any) -> Any:
 
 def _step(path: str, key: str) -> str:
     """A key that is no plain name may be a value in disguise (a table of people, say): it is masked in paths."""
-    if not _NAME.fullmatch(key) or len(key) > _SHOWN_KEY:
+    plain = (key.isascii() and key.isidentifier()) or _NAME.fullmatch(key)
+    if not plain or len(key) > _SHOWN_KEY:
         return f"{path}[*]"
     return f"{path}.{key}" if path else key

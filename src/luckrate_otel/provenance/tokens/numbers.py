@@ -26,6 +26,8 @@ MAX_DIGITS = 40  # longer runs of digits are data, not quantities; also keeps De
 
 def canonical(text: str) -> str | None:
     """One spelling per value: no sign, no grouping, no trailing zeros; None if the text is no number."""
+    if text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS:  # most are; saves 2 µs of 3
+        return text.lstrip("0") or "0"
     text = text.strip().lstrip("+-$€£¥").strip()
     if not text or len(text) > MAX_DIGITS or not text[0].isdigit():
         return None

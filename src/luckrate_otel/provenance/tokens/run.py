@@ -20,6 +20,9 @@ SCAN = 20  # compared characters that one look at one source counts as
 # What people write in groups: phone and card numbers, IBANs. Shorter ones side by side would look like a longer one.
 _GROUPABLE = re.compile(r"\d{7,24}|[a-z]{2}\d{2}[a-z0-9]{8,30}")
 
+# Of these the phrase is that of the text, and a text that holds one holds the other.
+_VERBATIM = (Kind.ID, Kind.EMAIL)
+
 
 @record(frozen=True, slots=True)
 class ArgLeaf:
@@ -60,6 +63,12 @@ class Run:
         if known is None:
             known = self._strict[atom] = self._find(forms.strict(atom), atom)
         return [match for match in known if self.sources[match.source].since <= step]
+
+    def quoted(self, atom: Atom, step: int) -> bool:
+        """Whether the user wrote the value as it is here; then strict() finds it."""
+        if atom.kind is Kind.NUMBER:
+            return atom.number == atom.text and self.index.quoted(atom.text, step, atom.number)
+        return atom.kind in _VERBATIM and atom.text.isascii() and self.index.quoted(atom.text, step)
 
     def stood(self, atom: Atom, step: int) -> bool:
         """Whether strict() finds anything; several times cheaper where it does."""
@@ -141,7 +150,6 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
     """Read one run; only atoms of these kinds can be traced. TooMuch: the run is out of bounds."""
     texts = sources(trajectory)
     found: list[tuple[ArgLeaf, ...]] = []
-    wanted: set[str] = set()
     seen: dict[object, tuple[Atom, ...]] = {}
     total = 0
     for number, step in enumerate(trajectory.steps):
@@ -151,12 +159,10 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
             pieces = seen.get(key)
             if pieces is None:
                 pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
-                for atom in pieces:
-                    if atom.kind in kinds:
-                        wanted |= forms.wanted(atom)
             own.append(ArgLeaf(number, path, name, pieces))
         total += len(own)
         if total > MAX_LEAVES:
             raise TooMuch
         found.append(tuple(own))
+    wanted = (word for pieces in seen.values() for atom in pieces if atom.kind in kinds for word in forms.wanted(atom))
     return Run(trajectory, texts, tuple(found), Index(texts, wanted))
