@@ -218,3 +218,19 @@ def test_waiting_is_bounded() -> None:
     assert waiting.due(102) == []
     assert waiting.pop("3") == (103, "digest 3")
     assert (waiting.pop("3"), waiting.due(200), len(waiting)) == (None, [], 0)
+
+
+def test_equal_counts_of_a_round_are_two_points_and_the_last_has_its_run() -> None:
+    live = Live(output={})
+    names = ("a1", "a2", "a3")
+    for name in names:
+        live.run(name)
+    out = live.settle(60)
+    counted = [(p.value, trace_id, span_id) for p, trace_id, span_id in out.points if p.metric == "luckrate.runs"]
+    assert [(value, bool(trace_id), bool(span_id)) for value, trace_id, span_id in counted] == [
+        (2, False, False),
+        (1, True, True),
+    ]
+    assert counted[-1][1] in {trace(name) for name in names}
+    steps = [trace_id for p, trace_id, _ in out.points if p.metric == "luckrate.run.steps"]
+    assert sorted(steps) == sorted(map(trace, names))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False, shape=shapes.FLAG)
 
 
+_TEXT = frozenset({str})
+
+
 def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
     """One violation per repeat. A retry after a failure is right; whether a call with ok None failed cannot be told."""
     key_of = _flat if all(map(_is_flat, trajectory.steps)) else canonical
@@ -47,7 +50,7 @@ def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
 def _is_flat(step: Step) -> bool:
     """Its arguments are texts under texts, which are equal where their JSON is."""
     args = step.args
-    return args is None or (all(type(v) is str for v in args.values()) and all(type(k) is str for k in args))
+    return args is None or (_TEXT.issuperset(map(type, args)) and _TEXT.issuperset(map(type, args.values())))
 
 
 def _flat(args: Mapping[str, Value]) -> Hashable:

@@ -25,7 +25,7 @@ def ground(run: Run, end: int | None = None) -> tuple[Violation, ...]:
             invented = [atom for atom in leaf.atoms if atom.kind in _KINDS and _invented(run, leaf, atom, written)]
             if invented:
                 found.append(_violation(run, leaf, invented[0]))
-            fresh.update(atom.phrase for atom in leaf.atoms)
+            fresh.update([atom.phrase for atom in leaf.atoms])
         if step.ok is not False:
             written |= fresh
     return tuple(found)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from luckrate_otel.provenance.tokens import numbers
 from luckrate_otel.provenance.tokens.fold import decoded, phrase, words
 from luckrate_otel.provenance.tokens.leaves import TooMuch
-from luckrate_otel.provenance.tokens.sources import Source
+from luckrate_otel.provenance.tokens.sources import Origin, Source
 
 # Characters (or fields, or sources) compared while verifying candidates. A run of 500 steps with 8 kB results needs
 # about 10 million, in well under a second; beyond this bound the run was made to be expensive.
@@ -60,14 +60,14 @@ class Index:
         Most values that a run is given stand in its task, and a look there saves cutting the texts into words: 4 µs of
         the 5 that the rule `ground` takes per span.
         """
-        for source in self._task:
-            at = source.text.find(text) if source.since <= step else -1
+        for since, said in self._task:
+            at = said.find(text) if since <= step else -1
             if at < 0:
                 continue
-            before, after = source.text[max(at - 1, 0) : at], source.text[at + len(text) : at + len(text) + 1]
+            before, after = said[max(at - 1, 0) : at], said[at + len(text) : at + len(text) + 1]
             if not before.isalnum() and not after.isalnum():  # between other words
                 blank = before == after == " " and text.isdigit()
-                return number is None or blank or numbers.states(source.text, number)
+                return number is None or blank or numbers.states(said, number)
         return False
 
     def stood(self, phrases: Iterable[str], step: int, number: str | None = None) -> bool:
@@ -145,16 +145,18 @@ class Index:
         return f" {wanted} " in self._read(source)
 
 
-def _task(sources: Iterable[Source]) -> list[Source]:
-    """The user's first texts, as long as they are short and ASCII."""
-    found: list[Source] = []
+def _task(sources: Iterable[Source]) -> list[tuple[int, str]]:
+    """The user's first texts, as long as they are short and ASCII, each with the first step that could use it."""
+    found: list[tuple[int, str]] = []
     room = MAX_TASK
     for source in sources:
+        if source.origin is Origin.RESULT:
+            break  # these come last
         if source.from_user and source.text.isascii():
             room -= len(source.text)
             if room < 0:
                 break
-            found.append(source)
+            found.append((source.since, source.text))
     return found
 
 

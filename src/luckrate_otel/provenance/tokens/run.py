@@ -154,8 +154,10 @@ def prepare(trajectory: Trajectory, kinds: frozenset[Kind]) -> Run:
     total = 0
     for number, step in enumerate(trajectory.steps):
         own: list[ArgLeaf] = []
-        for path, name, value in leaves(step.args or {}):
-            key = (type(value), value) if isinstance(value, (str, int, float)) else repr(value)
+        for path, name, value in leaves(step.args) if step.args else ():
+            key: object = value  # a text, as nearly always
+            if type(value) is not str:
+                key = (type(value), value) if isinstance(value, (str, int, float)) else (repr(value),)
             pieces = seen.get(key)
             if pieces is None:
                 pieces = seen[key] = atoms(value, inside=Kind.PROSE in kinds)
