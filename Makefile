@@ -41,9 +41,9 @@ soak: $(READY) ## fifty crash rounds, floods past the memory bound, every fault;
 	  $(BIN)/python -m pytest -p no:randomly tests/faults
 	$(BIN)/python -m tests.faults.figures $(FIGURES)
 
-fuzz: $(READY) ## a million executions of all that reads strangers' bytes (guided by coverage where atheris installs)
+fuzz: $(READY) ## a million executions of all that reads strangers' bytes, coverage-guided where atheris installs; into docs/reliability.md
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.fuzz --write
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs/reliability.md"
-BEGIN, END = "<!-- figures: make soak -->", "<!-- end of figures -->"
+END = "<!-- end of figures -->"
 
 
 def note(fault: str, **figures: float) -> None:
@@ -35,19 +35,29 @@ def table(lines: Iterable[str]) -> str:
         f"| {fault} | {', '.join(f'{_words(name)} {value:,}' for name, value in figures.items())} |"
         for fault, figures in rows.items()
     ]
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
-    return "\n".join([f"Measured on {machine}.", "", "| fault | figures |", "| --- | --- |", *told])
+    return "\n".join([f"Measured on {machine()}.", "", "| fault | figures |", "| --- | --- |", *told])
+
+
+def machine() -> str:
+    return f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def write(command: str, text: str, page: Path = PAGE) -> None:
+    """Put a command's figures in their place on the page. ValueError if it has none for them."""
+    begin = f"<!-- figures: {command} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", re.DOTALL)
+    written, times = pattern.subn(lambda _: f"{begin}\n{text}\n{END}", page.read_text(encoding="utf-8"))
+    if times != 1:
+        raise ValueError(f"{page} has {times} places for the figures of {command}")
+    page.write_text(written, encoding="utf-8")
+
+
 def main() -> None:
-    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-    page = PAGE.read_text(encoding="utf-8")
-    pattern = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    PAGE.write_text(pattern.sub(lambda _: f"{BEGIN}\n{table(lines)}\n{END}", page), encoding="utf-8")
+    write("make soak", table(Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()))
 
 
 if __name__ == "__main__":

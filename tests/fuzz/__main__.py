@@ -1,9 +1,10 @@
 """Fuzz every target.
 
-    python -m tests.fuzz [--executions 1000000] [TARGET…]
+    python -m tests.fuzz [--executions 1000000] [--write] [TARGET…]
 
 With atheris (coverage-guided) if it is installed, else with a plain mutator. A finding is written to tests/fuzz/corpus
-and ends the run; what is in there is tried again by every `make test`.
+and ends the run; what is in there is tried again by every `make test`. --write puts the figures on the page of
+docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.faults.figures import machine, write
 from tests.fuzz.mutate import mutate
 from tests.fuzz.targets import TARGETS, run, seeds
 
@@ -77,19 +80,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("targets", nargs="*", default=list(TARGETS), metavar="TARGET")
     parser.add_argument("--executions", type=int, default=1_000_000, help="over all targets")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/reliability.md")
     parser.add_argument("--guided", metavar="TARGET", help=argparse.SUPPRESS)
     options, rest = parser.parse_known_args()
     if options.guided:
         child(options.guided, [word for word in [*options.targets, *rest] if word != "--"])
         return
     engine = guided if find_spec("atheris") else plain
-    each = options.executions // len(options.targets)
+    each = -(-options.executions // len(options.targets))
+    rows = []
     for name in options.targets:
         began = time.monotonic()
         engine(name, each)
         took = time.monotonic() - began
-        sys.stdout.write(f"{name}: {each} executions, {engine.__name__}, {took:.0f} s, no finding\n")
+        what = (TARGETS[name].__doc__ or "").splitlines()[0].rstrip(".")
+        rows.append(f"| {name} | {what} | {each:,} | {took:.0f} |")
+        sys.stdout.write(f"{name}: {each:,} executions, {engine.__name__}, {took:.0f} s, no finding\n")
         sys.stdout.flush()
+    if options.write:
+        write("make fuzz", table(rows, each * len(options.targets), engine is guided))
+
+
+def table(rows: Sequence[str], executions: int, coverage_guided: bool) -> str:
+    how = "guided by coverage (atheris)" if coverage_guided else "by plain mutation"
+    told = f"{executions:,} executions {how}, no finding. Measured on {machine()}."
+    return "\n".join([told, "", "| target | what it runs | executions | s |", "| --- | --- | ---: | ---: |", *rows])
 
 
 if __name__ == "__main__":

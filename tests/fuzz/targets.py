@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,11 +28,21 @@ from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.spec import Spec
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 TRACES = Path(__file__).parents[1] / "traces"
 _READER = Reader(("session.id",))
 _SPEC = Spec.from_mapping(
     {"untrusted": ["fetch_page"], "privileged": ["send_email"], "no_repeat": True, "max_steps": 3}
 )
+
+_COMPRESS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
+    {"gzip": gzip.compress, "zstd": zstd.compress, "deflate": zlib.compress}
+)
+_CODINGS = tuple(_COMPRESS)
 
 Target = Callable[[bytes], None]
 
@@ -54,6 +67,7 @@ def traces(data: bytes) -> None:
 
 
 def logs(data: bytes) -> None:
+    """Receiver and adapters of log records; and the journal's way there and back."""
     reading = _READER.logs(data)
     assert reading.count == reading.passed_count
     for piece in pieces_of(Signal.LOGS, reading):
@@ -61,10 +75,12 @@ def logs(data: bytes) -> None:
 
 
 def json_traces(data: bytes) -> None:
+    """OTLP/JSON, then all that traces goes through."""
     traces(to_protobuf("traces", data))
 
 
 def json_logs(data: bytes) -> None:
+    """OTLP/JSON, then all that logs goes through."""
     logs(to_protobuf("logs", data))
 
 
@@ -79,8 +95,10 @@ def stored(data: bytes) -> None:
 
 
 def inflated(data: bytes) -> None:
-    body = Body(gzip=True, max_bytes=100_000)
-    for at in range(0, len(data), 100):
+    """gzip, zstd and deflate of a request."""
+    # The first byte names the coding.
+    body = Body(coding=_CODINGS[sum(data[:1]) % len(_CODINGS)], max_bytes=100_000)
+    for at in range(1, len(data), 100):
         body.feed(data[at : at + 100])
     assert len(body.finish()) <= 100_000
 
@@ -108,6 +126,12 @@ def run(target: Target, data: bytes) -> None:
 def seeds(name: str, at_most: int = 2000) -> Iterable[bytes]:
     """Captured traffic, cut to a size that a fuzzer can work on, and what it found before."""
     yield from (path.read_bytes() for path in sorted((Path(__file__).parent / "corpus").glob(f"{name}-*")))
+    if name == "inflated":
+        small = b"".join(seeds("traces"))[:at_most]
+        for code, compress in enumerate(_COMPRESS.values()):
+            yield bytes([code]) + compress(small)
+            yield bytes([code]) + compress(b"a" * at_most) + compress(b"")
+        return
     kind = "logs" if "logs" in name else "traces"
     for path in sorted(TRACES.glob(f"*/*.{kind}.jsonl")):
         lines = path.read_bytes().splitlines()[:1]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import sys
+import zlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,11 @@ from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LIMIT = 1000
 BODY = b"\x0a\x00"
@@ -71,6 +78,16 @@ class Row:
     message: str | None = None
 
 
+# Each coding with what makes it; the Collector's exporter offers `zlib` as a second name of deflate.
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "zstd": zstd.compress,
+    "deflate": zlib.compress,
+    "zlib": zlib.compress,
+}
+NAMED = {"x-gzip": "gzip", "zlib": "deflate"}
+
 C = grpc.StatusCode
 ROWS = [
     Row("success", 200, C.OK),
@@ -103,9 +120,21 @@ ROWS = [
     Row("wrong path", 404, C.UNIMPLEMENTED, path="/v1/trace"),
     Row("wrong method", 405, None, method="GET", response_headers={"Allow": "POST"}),
     Row("unsupported encoding", 415, None, request_headers={"Content-Encoding": "br"},
-        response_headers={"Accept-Encoding": "gzip"}),
-    Row("gzip cut short", 400, None, request_headers={"Content-Encoding": "gzip"}, body=b"",
-        message="gzip body ends early"),
+        response_headers={"Accept-Encoding": "gzip, zstd, deflate"}),
+    *(
+        row
+        for coding in ("gzip", "zstd", "deflate", "zlib", "x-gzip")
+        for row in (
+            Row(f"{coding}", 200, None, request_headers={"Content-Encoding": coding}, body=b"x" * LIMIT),
+            Row(f"{coding} too large inflated", 413, None, request_headers={"Content-Encoding": coding},
+                body=bytes(LIMIT + 1)),
+            Row(f"{coding} cut short", 400, None, request_headers={"Content-Encoding": coding}, body=b"",
+                message=f"{NAMED.get(coding, coding)} body ends early"),
+        )
+    ),
+    Row("coding in capitals", 200, None, request_headers={"Content-Encoding": "GZIP"}),
+    Row("no coding by name", 200, None, request_headers={"Content-Encoding": ""}),
+    Row("two codings", 415, None, request_headers={"Content-Encoding": "gzip, zstd"}),
     Row("content type with a parameter", 200, None, request_headers={"Content-Type": "%s; charset=utf-8"}),
 ]  # fmt: skip
 
@@ -141,8 +170,9 @@ def test_http(row: Row, media: str) -> None:
         body = b"{}".ljust(len(row.body)) if media == JSON and row.body else row.body
         headers = {"Content-Type": media, **row.request_headers}
         headers["Content-Type"] = headers["Content-Type"].replace("%s", media)
-        if row.request_headers.get("Content-Encoding") == "gzip":
-            body = gzip.compress(body) if body else gzip.compress(BODY)[:-5]
+        compress = COMPRESS.get(row.request_headers.get("Content-Encoding", "").lower())
+        if compress is not None:
+            body = compress(body) if body else compress(BODY)[:-3]
         if media == JSON and not body:
             body = b"{}"  # nothing at all is not JSON
         counted: Counter[Outcome] = Counter()

@@ -149,9 +149,14 @@ def one_span(content: str) -> bytes:
     return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{{content}}}]}}]}}]}}'.encode()
 
 
-def bomb(size: int) -> bytes:
+def bomb(size: int, wbits: int = 31) -> bytes:
     """`size` zeros as gzip, without ever having them in memory."""
-    made = zlib.compressobj(9, zlib.DEFLATED, 31)
+    made = zlib.compressobj(9, zlib.DEFLATED, wbits)
+    return b"".join(made.compress(bytes(MIB)) for _ in range(size // MIB)) + made.flush()
+
+
+def zstd_bomb(size: int) -> bytes:
+    made = zstd.ZstdCompressor()
     return b"".join(made.compress(bytes(MIB)) for _ in range(size // MIB)) + made.flush()
 
 
@@ -170,7 +175,18 @@ BAD: list[tuple[str, bytes, dict[str, str], int]] = [
         {"Content-Encoding": "gzip"},
         400,
     ),
-    ("zstd, which OTLP does not name", zstd.compress(request(TOOL_SPAN)), {"Content-Encoding": "zstd"}, 415),
+    ("zstd bomb, 1 GiB in 32 KiB", zstd_bomb(1024 * MIB), {"Content-Encoding": "zstd"}, 413),
+    ("zstd bomb of frames", zstd.compress(bytes(MIB)) * 1024, {"Content-Encoding": "zstd"}, 413),
+    (
+        "a second zstd frame cut off",
+        (zstd.compress(b"") + zstd.compress(request(TOOL_SPAN))[:-2]),
+        {"Content-Encoding": "zstd"},
+        400,
+    ),
+    ("zstd that says gzip", zstd.compress(request(TOOL_SPAN)), GZIP, 400),
+    ("gzip that says zstd", gzip.compress(request(TOOL_SPAN)), {"Content-Encoding": "zstd"}, 400),
+    ("deflate bomb, 1 GiB in 1 MiB", bomb(1024 * MIB, zlib.MAX_WBITS), {"Content-Encoding": "deflate"}, 413),
+    ("a coding that is not offered", request(TOOL_SPAN), {"Content-Encoding": "br"}, 415),
     ("not gzip at all", request(TOOL_SPAN), GZIP, 400),
     ("deep JSON", DEEP, {"Content-Type": JSON}, 400),
     ("JSON with 300,000 resources", WIDE, {"Content-Type": JSON}, 413),

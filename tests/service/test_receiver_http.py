@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import sys
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -13,75 +14,121 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.service.answers import JSON, PROTOBUF, Accepted
-from luckrate_otel.service.inflate import MAX_MEMBERS, Body
+from luckrate_otel.service.inflate import CODINGS, MAX_MEMBERS, OFFERED, WINDOW_LOG, Body
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
-from tests.service.test_contract import BODY, LIMIT, Intake, http_receiver
+from tests.service.test_contract import BODY, COMPRESS, LIMIT, NAMED, Intake, http_receiver
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"
 
 
-def inflated(body: bytes, *, step: int, max_bytes: int = LIMIT) -> bytes:
-    made = Body(gzip=True, max_bytes=max_bytes)
+def inflated(body: bytes, *, step: int, coding: str = "gzip", max_bytes: int = LIMIT) -> bytes:
+    made = Body(coding=coding, max_bytes=max_bytes)
     for at in range(0, len(body), step):
         made.feed(body[at : at + step])
     return made.finish()
+
+
+def test_every_coding_is_tried_here() -> None:
+    assert {*COMPRESS, "", "identity"} == set(CODINGS)
+    assert set(OFFERED.split(", ")) <= set(COMPRESS)
+
+
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+@pytest.mark.parametrize("coding", COMPRESS)
+def test_members_are_inflated_to_the_last(coding: str, step: int) -> None:
+    made = COMPRESS[coding]
+    for body, expected in (
+        (made(b"ab"), b"ab"),
+        (made(b"ab") + made(b"cd"), b"abcd"),
+        (made(b"") * 3 + made(b"z"), b"z"),
+        (made(bytes(LIMIT)), bytes(LIMIT)),
+        (made(bytes(LIMIT - 1)) + made(b"z"), bytes(LIMIT - 1) + b"z"),
+        (b"", b""),
+    ):
+        assert inflated(body, step=step, coding=coding) == expected
 
 
 @pytest.mark.parametrize("step", [1, 7, 10_000])
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (gzip.compress(b"ab"), b"ab"),
-        (gzip.compress(b"ab") + gzip.compress(b"cd"), b"abcd"),
-        (gzip.compress(b"") * 3 + gzip.compress(b"z"), b"z"),
         (gzip.compress(b"ab") + bytes(20), b"ab"),
         (gzip.compress(b"ab") + bytes(20) + gzip.compress(b"cd"), b"abcd"),
-        (gzip.compress(bytes(LIMIT)), bytes(LIMIT)),
-        (b"", b""),
     ],
 )
-def test_gzip_members_are_inflated_to_the_last(body: bytes, expected: bytes, step: int) -> None:
+def test_gzip_may_be_padded(body: bytes, expected: bytes, step: int) -> None:
     assert inflated(body, step=step) == expected
 
 
+SKIPPED = (0x184D2A50).to_bytes(4, "little") + (4).to_bytes(4, "little") + b"skip"
+
+
+@pytest.mark.parametrize("step", [1, 7, 10_000])
+def test_zstd_frames_that_are_to_be_skipped_are(step: int) -> None:
+    body = SKIPPED + zstd.compress(b"ab") + SKIPPED + zstd.compress(b"cd") + SKIPPED
+    assert inflated(body, step=step, coding="zstd") == b"abcd"
+
+
+def windowed(log: int) -> bytes:
+    """A zstd body that needs a window of 2^log bytes."""
+    made = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: log})
+    return made.compress(bytes(100)) + made.flush()
+
+
 @pytest.mark.parametrize("step", [1, 10_000])
-@pytest.mark.parametrize(
-    ("body", "error", "message"),
-    [
-        (gzip.compress(bytes(LIMIT + 1)), TooLarge, "over 1000 bytes once inflated"),
-        (gzip.compress(bytes(500)) * 3, TooLarge, "over 1000 bytes once inflated"),
-        (gzip.compress(b"ab")[:-1], Rejected, "ends early"),
-        (gzip.compress(b"ab") + gzip.compress(b"cd")[:5], Rejected, "ends early"),
-        (gzip.compress(b"ab") + b"garbage", Rejected, "not valid gzip"),
-        (b"not gzip", Rejected, "not valid gzip"),
-        (gzip.compress(b"ab")[:-8] + b"\1\2\3\4" + gzip.compress(b"ab")[-4:], Rejected, "not valid gzip"),
-    ],
-)
-def test_bad_gzip_is_refused(body: bytes, error: type[Exception], message: str, step: int) -> None:
-    with pytest.raises(error, match=message) as raised:
-        inflated(body, step=step)
-    assert raised.type is error
+@pytest.mark.parametrize("coding", COMPRESS)
+def test_bad_bodies_are_refused(coding: str, step: int) -> None:
+    made = COMPRESS[coding]
+    name = NAMED.get(coding, coding)
+    rows: list[tuple[bytes, type[Exception], str]] = [
+        (made(bytes(LIMIT + 1)), TooLarge, "over 1000 bytes once inflated"),
+        (made(bytes(500)) * 3, TooLarge, "over 1000 bytes once inflated"),
+        (made(b"ab")[:-1], Rejected, f"{name} body ends early"),
+        (made(b"ab")[:1], Rejected, f"{name} body ends early"),
+        (made(b"ab") + made(b"cd")[:5], Rejected, f"{name} body ends early"),
+        (made(b"ab") + b"garbage", Rejected, f"not valid {name}"),
+        (made(made(b"ab"))[1:], Rejected, f"not valid {name}"),
+        (b"not compressed", Rejected, f"not valid {name}"),
+    ]
+    if name == "gzip":
+        rows.append((made(b"ab")[:-8] + b"\1\2\3\4" + made(b"ab")[-4:], Rejected, "not valid gzip"))
+    if name == "zstd":
+        rows.append((windowed(WINDOW_LOG + 1), Rejected, "not valid zstd"))
+    for body, error, message in rows:
+        with pytest.raises(error, match=message) as raised:
+            inflated(body, step=step, coding=coding)
+        assert raised.type is error
 
 
+def test_a_zstd_window_as_the_collectors_best_level_uses_is_taken() -> None:
+    assert inflated(windowed(WINDOW_LOG), step=7, coding="zstd") == bytes(100)
+
+
+@pytest.mark.parametrize("coding", COMPRESS)
 @pytest.mark.parametrize(("members", "ok"), [(MAX_MEMBERS, True), (MAX_MEMBERS + 1, False)])
-def test_a_flood_of_empty_members_is_cut_off(members: int, ok: bool) -> None:
-    body = gzip.compress(b"") * members
+def test_a_flood_of_empty_members_is_cut_off(coding: str, members: int, ok: bool) -> None:
+    body = COMPRESS[coding](b"") * members
     if ok:
-        assert inflated(body, step=4096, max_bytes=10**6) == b""
+        assert inflated(body, step=4096, coding=coding, max_bytes=10**6) == b""
     else:
         with pytest.raises(Rejected, match="more than 1024 members"):
-            inflated(body, step=4096, max_bytes=10**6)
+            inflated(body, step=4096, coding=coding, max_bytes=10**6)
 
 
-def test_inflating_stops_at_the_limit_and_not_after_it() -> None:
-    """A gibibyte of zeros in a megabyte: what is held never passes the limit."""
-    piece = gzip.compress(bytes(2**20))
-    body = Body(gzip=True, max_bytes=2**16)
+@pytest.mark.parametrize("coding", COMPRESS)
+def test_inflating_stops_at_the_limit_and_not_after_it(coding: str) -> None:
+    """A mebibyte of zeros in a kilobyte: what is held never passes the limit, or twice that with a zstd window."""
+    body = Body(coding=coding, max_bytes=2**16)
     with pytest.raises(TooLarge):
-        body.feed(piece)
-    assert body.size == 2**16 + 1
+        body.feed(COMPRESS[coding](bytes(2**20)))
+    assert body.size == (2**16 + 1) * (2 if coding == "zstd" else 1)
 
 
 def test_a_chunked_body_of_several_gzip_members_arrives_whole() -> None:

@@ -1,4 +1,4 @@
-"""OTLP over HTTP/1.1: protobuf and JSON, plain or gzip, read as a stream within limits of size and time."""
+"""OTLP over HTTP/1.1: protobuf and JSON, plain or compressed, read as a stream within limits of size and time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from luckrate_otel.service.answers import (
     refusal_headers,
 )
 from luckrate_otel.service.auth import Token, authorise
-from luckrate_otel.service.inflate import Body
+from luckrate_otel.service.inflate import CODINGS, OFFERED, Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_context
@@ -134,9 +134,9 @@ class HttpReceiver:
         if media == JSON and signal is Signal.PROFILES:
             raise Refused(Outcome.CONTENT_TYPE, f"profiles are taken as {PROTOBUF} only")
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-        if encoding not in ("identity", "gzip"):
-            raise Refused(Outcome.ENCODING, "content encoding must be gzip or none")
-        body = Body(gzip=encoding == "gzip", max_bytes=self._max_message_bytes)
+        if encoding not in CODINGS:
+            raise Refused(Outcome.ENCODING, f"content encoding must be one of {OFFERED}, or none")
+        body = Body(coding=encoding, max_bytes=self._max_message_bytes)
         try:
             await self._read(request, body)
             data = body.finish()
