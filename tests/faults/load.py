@@ -35,14 +35,15 @@ class Run:
 
 
 def run(chance: random.Random, *, tools: int = 3, filler: int = 200, rootless: bool = False) -> Run:
-    """An agent that calls tools and a model. filler: bytes in each result. rootless: it never ends."""
+    """An agent that calls tools and a model. filler: bytes in each result, such as the journal cannot
+    pack. rootless: it never ends."""
     trace_id = chance.randbytes(16).hex()
     root, model, http = (chance.randbytes(8).hex() for _ in range(3))
     start_ns = 1_700_000_000 * 10**9 + chance.randrange(10**15)
     steps = [
         _span(trace_id, chance.randbytes(8).hex(), root, "execute_tool", start_ns + index, {
             "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": f"tool_{index}",
-            "gen_ai.tool.call.arguments": '{"order_id": "A-1029"}', "gen_ai.tool.call.result": "x" * filler,
+            "gen_ai.tool.call.arguments": '{"order_id": "A-1029"}', "gen_ai.tool.call.result": _noise(chance, filler),
         })
         for index in range(tools)
     ]  # fmt: skip
@@ -57,6 +58,10 @@ def run(chance: random.Random, *, tools: int = 3, filler: int = 200, rootless: b
     parts = [[*steps[:middle], asks], [*steps[middle:], other]] + ([] if rootless else [[agent]])
     bodies = tuple(traces_request((_ENVELOPE, wire) for wire in part) for part in parts)
     return Run(trace_id, bodies, frozenset(spans_in(bodies)))
+
+
+def _noise(chance: random.Random, size: int) -> str:
+    return chance.randbytes(size // 2 + 1).hex()[:size]
 
 
 def _span(trace_id: str, span_id: str, parent: str, name: str, start_ns: int, attributes: dict[str, Value]) -> bytes:

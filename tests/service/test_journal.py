@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import random
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +19,7 @@ from luckrate_otel.service import journal_file
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_file import Full, JournalFile, Kept
 from luckrate_otel.service.journal_rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
+from luckrate_otel.service.packing import Packer
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 
@@ -72,13 +77,29 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     file.close()
 
 
-def test_what_was_delivered_can_no_longer_be_found_in_the_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pack", [bytes, Packer().pack])
+def test_what_was_delivered_can_no_longer_be_found_in_the_files(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    secret = random.Random(1).randbytes(80_000)
     file = JournalFile(tmp_path)
-    file.write([Change([Body(0, TRACES, 1, b"a secret prompt " * 5000, ("one",))])])
-    file.write([Change(delivered=[(0, "")])])
+    file.write([Change([Body(0, TRACES, 1, pack(secret), ("one",))], [Piece(A, TRACES, pack(secret), b"", b"")])])
+    assert any(secret[1000:1100] in path.read_bytes() for path in tmp_path.iterdir())
+    file.write([Change(delivered=[(0, "")], settled=[A])])
     file.tidy()
-    assert all(b"secret prompt" not in path.read_bytes() for path in tmp_path.iterdir())
+    for path in tmp_path.iterdir():
+        content = path.read_bytes()
+        assert [at for at in range(0, len(secret), 100) if secret[at : at + 100] in content] == []
     file.close()
+
+
+def test_packed_rows_are_found_again_as_they_were(tmp_path: Path) -> None:
+    pack = Packer().pack
+    long = b"what a tool returned, " * 1000
+    bodies, pieces = [Body(1, TRACES, 1, long, ("one",))], [Piece(A, TRACES, long, long[:9000], b"")]
+    packed = Change(
+        [replace(bodies[0], wire=pack(long))], [replace(pieces[0], held=pack(long), read=pack(long[:9000]))]
+    )
+    assert packed.size < 2000
+    assert written(tmp_path, packed) == Kept(bodies, pieces)
 
 
 def test_two_processes_cannot_share_one(tmp_path: Path) -> None:
@@ -110,8 +131,23 @@ def foreign(path: Path) -> None:
 
 def of_a_later_version(path: Path) -> None:
     with sqlite3.connect(path) as later:
-        later.execute("PRAGMA user_version = 2")
+        later.execute(f"PRAGMA user_version = {journal_file.VERSION + 1}")
     later.close()
+
+
+def of_an_earlier_version(path: Path) -> None:
+    with sqlite3.connect(path) as earlier:
+        earlier.execute(f"PRAGMA user_version = {journal_file.VERSION - 1}")
+    earlier.close()
+
+
+def with_a_damaged_row(path: Path) -> None:
+    """SQLite finds nothing wrong with it."""
+    with sqlite3.connect(path) as damaged:
+        packed = bytearray(Packer().pack(b"a prompt, " * 1000))
+        packed[20] ^= 0xFF
+        damaged.execute("UPDATE bodies SET wire = ? WHERE number = 15", [bytes(packed)])
+    damaged.close()
 
 
 def cut_short(path: Path) -> None:
@@ -124,7 +160,9 @@ def torn(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [garbage, foreign, of_a_later_version, cut_short, torn])
+@pytest.mark.parametrize(
+    "damage", [garbage, foreign, of_a_later_version, of_an_earlier_version, with_a_damaged_row, cut_short, torn]
+)
 def test_a_file_that_cannot_be_read_is_set_aside_with_one_line(
     damage: object, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -270,3 +308,104 @@ def test_a_full_disk_refuses_requests_and_keeps_trying_what_is_owed(
     assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == [
         "journal: cannot be written, requests are refused: disk is full (0 more unlogged)"
     ]
+
+
+class Narrow(JournalFile):
+    """Has room for steps of so many bytes."""
+
+    room = 10**9
+    steps: list[Sequence[Change]]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        if sum(change.size for change in changes) > self.room:
+            raise Full("disk is full")
+        super().write(changes)
+        self.__dict__.setdefault("steps", []).append(changes)
+
+
+def test_what_is_owed_gets_through_as_far_as_there_is_room_and_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large verdict waits; deliveries that have nothing to do with it are noted, and so make room for it."""
+    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+    small, large = (Body(number, TRACES, 1, bytes(size), ("one",)) for number, size in ((0, 10), (1, 5000)))
+
+    async def scenario() -> None:
+        file = Narrow(tmp_path)
+        journal = Journal(file, 10**8)
+        await journal.write(Change([small], PIECES))
+        file.room = 2000
+        await journal.write(Change([large], settled=[A]), owed=True)
+        await journal.write(Change(left=LEFT), owed=True)  # of the same trace: not before the other
+        journal.delivered("one", [0])
+        journal.delivered("one", [1])  # nor this
+        await journal.flush()
+        while [Change(delivered=[(0, "")])] not in file.steps:
+            await journal.flush()
+        assert file.steps == [[Change([small], PIECES)], [Change(delivered=[(0, "")])]]
+        file.room = 10**9
+        while journal.trouble:
+            await journal.flush()
+        await journal.close()
+
+    within(20, scenario)
+    assert JournalFile(tmp_path).kept == Kept([], PIECES[1:], LEFT)
+
+
+# ---- room --------------------------------------------------------------------------------------
+
+
+class Disk:
+    """What is said to be free."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+        self.free = free
+        monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_bavail=self.free, f_frsize=1))
+
+
+def test_nothing_is_written_that_the_main_file_would_have_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else neither file could be written any more. Once for the write-ahead file, and once for the main one."""
+    disk = Disk(monkeypatch, 10**9)
+    file = JournalFile(tmp_path)
+    file.empty()
+    file.write([Change([Body(0, TRACES, 1, bytes(500_000), ("one",))])])
+    file.empty()
+    change = Change([Body(1, TRACES, 1, bytes(400_000), ("one",))])
+    disk.free = 2 * change.size - journal_file.RESERVE_BYTES - 1
+    with pytest.raises(Full, match="the disk is full"):
+        file.write([change])
+    assert not file.has_reserve
+    disk.free = 2 * change.size - 1
+    with pytest.raises(Full, match="the disk is full"):
+        file.write([change])
+    disk.free = change.size
+    file.write([Change(delivered=[(0, "")])])  # what only goes is always taken
+    file.empty()
+    file.write([change])  # into the pages that are free now
+    file.close()
+    assert JournalFile(tmp_path).kept == Kept(list(change.bodies))
+
+
+def test_where_room_is_short_rows_are_written_over_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = random.Random(1).randbytes(80_000)
+
+    def found() -> bool:
+        return any(secret[at : at + 100] in path.read_bytes() for path in tmp_path.iterdir() for at in (100, 70_000))
+
+    disk = Disk(monkeypatch, 10**9)
+    file = JournalFile(tmp_path)
+    file.write([Change([Body(0, TRACES, 1, secret, ("one",)), Body(1, TRACES, 1, b"stays", ("one",))])])
+    file.empty()
+    disk.free = journal_file.TIGHT_BYTES - journal_file.RESERVE_BYTES - 1
+    size = (tmp_path / "journal.db-wal").stat().st_size
+    file.write([Change(delivered=[(0, "")])])
+    assert (tmp_path / "journal.db-wal").stat().st_size - size < 80_000
+    file.tidy()
+    assert found()
+    disk.free += 1
+    file.tidy()
+    assert not found()
+    file.close()
+    assert JournalFile(tmp_path).kept == Kept([Body(1, TRACES, 1, b"stays", ("one",))])

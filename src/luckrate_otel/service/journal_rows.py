@@ -1,4 +1,7 @@
-"""What the journal keeps, as plain rows, and one step of changes to them."""
+"""What the journal keeps, as plain rows, and one step of changes to them.
+
+Requests in rows are packed (packing.py) on their way to the disk, and as they were when they are read from it.
+"""
 
 from __future__ import annotations
 
@@ -88,6 +91,18 @@ class Change:
         return bool(
             self.bodies or self.pieces or self.left or self.judged or self.delivered or self.settled or self.final
         )
+
+    def touched(self) -> set[str | int]:
+        """Numbers, trace ids and run ids of its rows: two steps that share one must keep their order."""
+        return {
+            *(row.number for row in self.bodies),
+            *(number for number, _ in self.delivered),
+            *(row.trace_id for row in self.pieces),
+            *(row.trace_id for row in self.left),
+            *self.settled,
+            *(row.run_id for row in self.judged),
+            *self.final,
+        }
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from luckrate_otel.assemble import Assembler, Closed, Effect, Final
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
+from luckrate_otel.service.packing import Packer
 from luckrate_otel.service.pieces import left_by, pieces_of, trace_of
 from luckrate_otel.service.reading import Reading
 from luckrate_otel.service.signals import Signal
@@ -44,6 +45,7 @@ class Keeping:
         self._kept: set[str] = set()
         self._coming: Counter[str] = Counter()
         self._rounds = 0
+        self._packer = Packer()
 
     def with_coming(self, opened: Container[bytes]) -> Container[bytes]:
         """The open traces, and those whose first spans are on their way to the disk."""
@@ -58,7 +60,7 @@ class Keeping:
 
     def admit(self, signal: Signal, reading: Reading, destinations: tuple[str, ...]) -> Change:
         """The rows of a request. Raises Busy or TooLarge if they do not fit."""
-        pieces = pieces_of(signal, reading)
+        pieces = pieces_of(signal, reading, self._packer.pack)
         bodies = self._bodies([(signal, reading.passed, reading.passed_count, destinations)])
         change = Change(bodies, pieces)
         self.journal.check(change.size)
@@ -139,7 +141,7 @@ class Keeping:
 
     def _bodies(self, sendings: Iterable[Sending]) -> list[Body]:
         return [
-            Body(self.journal.next_number(), signal, count, body, destinations)
+            Body(self.journal.next_number(), signal, count, self._packer.pack(body), destinations)
             for signal, body, count, destinations in sendings
             if body and destinations
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -18,23 +18,26 @@ _DIGEST = 16
 _ID = 8
 
 
-def pieces_of(signal: Signal, reading: Reading) -> list[Piece]:
-    """The parts of a request that wait for a verdict, one for each trace."""
+def pieces_of(signal: Signal, reading: Reading, pack: Callable[[bytes], bytes] = bytes) -> list[Piece]:
+    """The parts of a request that wait for a verdict, one for each trace. pack: see packing.py."""
     traces: dict[str, _Parts] = {}
     for arrival in reading.arrivals:
-        if arrival.payload is None and not arrival.facts.head.trace_id:
+        trace_id, payload, source = arrival.facts.head.trace_id, arrival.payload, arrival.source
+        if payload is None and not trace_id:
             continue  # a log record outside every trace: it is joined with nothing, and has left
-        parts = traces.setdefault(arrival.facts.head.trace_id, _Parts())
-        if arrival.payload is not None:
-            parts.held.append((arrival.payload.envelope, arrival.payload.wire))
-        elif arrival.source is not None:
-            parts.read.append((arrival.source.envelope, arrival.source.wire))
-    for trace_id, span_id, parent_id in reading.links:
+        parts = traces.get(trace_id)
+        if parts is None:
+            parts = traces[trace_id] = _Parts()
+        if payload is not None:
+            parts.held.append((payload.envelope, payload.wire))
+        elif source is not None:
+            parts.read.append((source.envelope, source.wire))
+    for trace, span_id, parent_id in reading.links:
         if len(span_id) == len(parent_id) == _ID:  # one without parent tells no more than an unknown one
-            traces.setdefault(trace_id.hex(), _Parts()).links += span_id + parent_id
+            traces.setdefault(trace.hex(), _Parts()).links += span_id + parent_id
     return [
         # Both signals share their layout, so one encoder serves them.
-        Piece(trace_id, signal, traces_request(parts.held), traces_request(parts.read), bytes(parts.links))
+        Piece(trace_id, signal, pack(traces_request(parts.held)), pack(traces_request(parts.read)), bytes(parts.links))
         for trace_id, parts in traces.items()
     ]
 
