@@ -22,6 +22,9 @@ class Waiting(Generic[T]):
     def __len__(self) -> int:
         return len(self._digests)
 
+    def __contains__(self, run_id: object) -> bool:
+        return run_id in self._digests
+
     def put(self, run_id: str, digest: T, deadline_ns: int) -> None:
         self._digests[run_id] = (deadline_ns, digest)
         heappush(self._deadlines, (deadline_ns, run_id))

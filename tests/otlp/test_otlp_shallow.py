@@ -12,9 +12,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import shallow
+from luckrate_otel.otlp.decode import is_well_formed
 from luckrate_otel.otlp.encode import request
-from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at, well_formed
+from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at
 from luckrate_otel.otlp.wire import delimited
+from luckrate_otel.telemetry import Head
 from tests.otlp.otlp_strategies import requests
 
 TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10))
@@ -176,4 +178,5 @@ def test_spans_that_break_off_in_their_ids_are_rejected(wire: bytes) -> None:
     ],
 )
 def test_ids_of_wrong_length_or_zero_are_told(link: tuple[bytes, bytes, bytes], *, well: bool) -> None:
-    assert well_formed(link) is well
+    trace_id, span_id, parent_id = (part.hex() for part in link)
+    assert is_well_formed(Head(trace_id, span_id, parent_id, "", 1, 0, 0)) is well

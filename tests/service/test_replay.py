@@ -5,6 +5,7 @@ A crash is played by copying the journal's files at that moment and starting a s
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ import grpc.aio
 
 from luckrate_otel.config import parse
 from luckrate_otel.otlp.decode import decode_log, decode_span
-from luckrate_otel.otlp.encode import encode_span, our_envelope, traces_request
+from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
 from luckrate_otel.otlp.shallow import shallow
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -25,6 +26,7 @@ from luckrate_otel.telemetry import Head, Span, Value
 from tests.next_hop import NextHop, grpc_next_hop, within
 
 SPEC = Spec.from_mapping({"name": "s", "required": ["lookup"], "forbidden": ["refund"], "before": [["lookup", "mail"]]})
+WAITS = Spec.from_mapping({"output": {"evaluation": {"name": "correct", "label": "yes", "wait": "2s"}}})
 TRACE = "ab" * 16
 AGENT: dict[str, Value] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "support"}
 
@@ -62,11 +64,19 @@ class Life:
         async with grpc.aio.insecure_channel(self.server.addresses["grpc"]) as channel:
             await channel.unary_unary(ROUTES[Signal.TRACES].method, None, None)(body)
 
-    async def crashed(self) -> Path:
+    async def label(self, of: str, label: str) -> None:
+        """An evaluation of a span, as a log record of its own."""
+        told: dict[str, Value] = {"gen_ai.evaluation.name": "correct", "gen_ai.evaluation.score.label": label}
+        event = LogEvent(TRACE, of * 8, "gen_ai.evaluation.result", 5, 9, told)
+        body = logs_request(our_envelope({"service.name": "shop"}, "shop.judge"), [event])
+        async with grpc.aio.insecure_channel(self.server.addresses["grpc"]) as channel:
+            await channel.unary_unary(ROUTES[Signal.LOGS].method, None, None)(body)
+
+    async def crashed(self, name: str = "x") -> Path:
         """The journal as a kill at this moment would leave it."""
         assert self.server._journal is not None
         await self.server._journal.flush()
-        copy = self.folder.with_name(f"{self.folder.name}x")
+        copy = self.folder.with_name(f"{self.folder.name}{name}")
         shutil.copytree(self.folder, copy)
         return copy
 
@@ -91,6 +101,7 @@ class Life:
             if request.signal is Signal.LOGS
             for group in shallow(request.body)
             for wire in group.items
+            if b"luckrate.run_id" in wire
         ]
         return [(str(r["luckrate.run_id"]), str(r["luckrate.verdict"])) for r in records]
 
@@ -102,11 +113,16 @@ class Life:
         }
 
     async def until(self, verdicts: int) -> None:
+        """So many have come, and it is known here that they have: a crash before that repeats them."""
         await self.hop.until(lambda _: len(self.verdicts()) >= verdicts)
+        while any(sender.queue_bytes for sender in self.server._senders):  # noqa: ASYNC110 - a queue tells nobody
+            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
-async def life(folder: Path, clocks: str = "settle: 200ms, verdict_after: 1h") -> AsyncIterator[Life]:
+async def life(
+    folder: Path, clocks: str = "settle: 200ms, verdict_after: 1h", spec: Spec = SPEC
+) -> AsyncIterator[Life]:
     async with grpc_next_hop() as hop:
         config = parse(
             f"""
@@ -120,7 +136,7 @@ async def life(folder: Path, clocks: str = "settle: 200ms, verdict_after: 1h") -
             "test.yaml",
             {},
         )
-        server = Server(config, [SPEC])
+        server = Server(config, [spec])
         await server.start()
         try:
             yield Life(server, hop, folder)
@@ -208,5 +224,74 @@ def test_what_comes_late_for_a_run_judged_before_the_crash_is_no_second_run(tmp_
                 await three.send(tool("06", "01", "refund", 6))
                 await three.hop.until(lambda _: "06" in three.came())
                 assert three.verdicts() == []
+
+    within(40, scenario)
+
+
+def test_a_run_that_waits_for_its_evaluation_is_judged_once_whatever_dies_meanwhile(tmp_path: Path) -> None:
+    """Its spans have left, undecided; what is still to be said of it is said by whoever lives when the label comes."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one", spec=WAITS) as one:
+            await one.send(tool("03", "01", "lookup"), chat("04", "01"), agent("01"))
+            await one.hop.until(lambda _: "01" in one.came())
+            async with life(await one.crashed(), spec=WAITS) as two:
+                assert two.server.ledger.replayed[Signal.TRACES] == 0  # no span of it is owed any more
+                await two.label("01", "yes")
+                await two.until(verdicts=1)
+                async with life(await two.crashed(), spec=WAITS) as three:
+                    assert three.server.status()["journal"]["open_traces"] == 0
+                    await three.label("01", "no")
+                await two.server.stop(5)
+                assert two.verdicts() == [(f"{TRACE}:{'01' * 8}", "pass")]
+                assert (two.came(), three.came(), three.verdicts()) == ([], [], [])
+            assert one.verdicts() == []
+
+    within(40, scenario)
+
+
+def test_an_evaluation_that_never_comes_is_waited_for_once_and_the_run_counted_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with life(tmp_path / "one", spec=WAITS) as one:
+            await one.send(tool("03", "01", "lookup"), agent("01"))
+            await one.hop.until(lambda _: "01" in one.came())
+            before = await one.crashed()
+            await one.until(verdicts=1)  # the wait is over
+            async with life(before, spec=WAITS) as two, life(await one.crashed("z"), spec=WAITS) as three:
+                await two.until(verdicts=1)
+                await two.server.stop(5)
+                assert three.server.status()["journal"]["open_traces"] == 0
+                await three.server.stop(5)
+                assert two.verdicts() == one.verdicts() == [(f"{TRACE}:{'01' * 8}", "pass")]  # by its status
+                assert (two.came(), three.came(), three.verdicts()) == ([], [], [])
+                assert (one.server.ledger.graded, two.server.ledger.graded, three.server.ledger.graded) == (1, 1, 0)
+
+    within(40, scenario)
+
+
+def test_of_a_waiting_run_and_another_of_its_trace_each_is_judged_once(tmp_path: Path) -> None:
+    """Late spans of the waiting run are part of it; the other run's rows stay when the wait is over."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one", spec=WAITS) as one:
+            await one.send(tool("13", "11", "lookup"), chat("14", "11"))
+            await one.send(tool("03", "01", "lookup"), chat("04", "01"), agent("01"))
+            await one.hop.until(lambda _: "01" in one.came())
+            await one.send(tool("05", "01", "lookup", 5))  # late, and it waits on
+            await one.hop.until(lambda _: "05" in one.came())
+            async with life(await one.crashed(), spec=WAITS) as two:
+                assert two.server.ledger.replayed[Signal.TRACES] == 1
+                await two.label("01", "yes")
+                await two.until(verdicts=1)
+                async with life(await two.crashed(), spec=WAITS) as three:
+                    assert three.server.ledger.replayed[Signal.TRACES] == 1
+                    await three.send(agent("11"))
+                    await three.label("11", "yes")
+                    await three.until(verdicts=1)
+                    await three.server.stop(5)
+                    assert three.verdicts() == [(f"{TRACE}:{'11' * 8}", "pass")]
+                    assert sorted(three.came()) == ["11", "13"]
+                assert two.verdicts() == [(f"{TRACE}:{'01' * 8}", "pass")]
+                assert two.came() == []
 
     within(40, scenario)

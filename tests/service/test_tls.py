@@ -8,16 +8,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from luckrate_otel.config import parse
 from luckrate_otel.service.answers import Accepted
 from luckrate_otel.service.exporter import Kind, Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import Signal
-from luckrate_otel.service.tls import Tls
+from luckrate_otel.service.tls import Tls, client_context
 from tests.next_hop import within
 from tests.service.test_contract import Intake
 from tests.service.test_exporters import CERTS, KNOWN, MUTUAL, SERVER, STRANGER, TRUSTING
@@ -89,3 +92,70 @@ def test_a_renewed_certificate_is_used_at_once_and_a_broken_one_never(
     with caplog.at_level(logging.WARNING):
         within(30, scenario)
     assert "unusable, keeping the old" in caplog.text
+
+
+@pytest.mark.parametrize("wire", ["grpc", "http"])
+def test_who_senders_must_be_signed_by_is_read_again_too(wire: str, tmp_path: Path) -> None:
+    def trust(name: str) -> None:
+        shutil.copy(CERTS / name, tmp_path / "clients.pem")
+
+    async def scenario() -> None:
+        trust("ca.pem")
+        assert MUTUAL.cert is not None
+        async with receiver(wire, Tls(MUTUAL.cert, MUTUAL.key, str(tmp_path / "clients.pem"))) as endpoint:
+            assert [await send(wire, endpoint, who) for who in (KNOWN, STRANGER)] == [Kind.SENT, Kind.RETRY]
+            trust("other-ca.pem")
+            assert [await send(wire, endpoint, who) for who in (KNOWN, STRANGER)] == [Kind.RETRY, Kind.SENT]
+
+    within(30, scenario)
+
+
+def test_the_admin_page_renews_its_certificate_and_asks_for_one_where_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def install(name: str) -> None:
+        shutil.copy(CERTS / f"{name}.key", tmp_path / "tls.key")
+        shutil.copy(CERTS / f"{name}.pem", tmp_path / "tls.pem")
+
+    async def asked(address: str, tls: Tls) -> int | None:
+        """HTTP status; None if no connection came about."""
+        url = f"https://localhost:{address.rpartition(':')[2]}/healthz"
+        async with aiohttp.ClientSession() as session:
+            try:
+                async with session.get(url, ssl=client_context(tls)) as answer:
+                    return answer.status
+            except aiohttp.ClientError:
+                return None
+
+    async def scenario() -> None:
+        install("server")
+        config = parse(
+            f"""
+            receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: "127.0.0.1:0"}}}}
+            destinations: {{backend: {{endpoint: "http://127.0.0.1:1"}}}}
+            journal: none
+            metrics: {{prometheus: none}}
+            admin:
+              endpoint: "127.0.0.1:0"
+              tls: {{cert: {tmp_path}/tls.pem, key: {tmp_path}/tls.key, client_ca: {tmp_path}/clients.pem}}
+            """,
+            "test.yaml",
+            {},
+        )
+        shutil.copy(CERTS / "ca.pem", tmp_path / "clients.pem")
+        server = Server(config, [])
+        await server.start()
+        address = server.addresses["admin"]
+        known_to_other = Tls(KNOWN.cert, KNOWN.key, TRUSTING_OTHER.ca)
+        assert [await asked(address, who) for who in (KNOWN, TRUSTING, known_to_other)] == [200, None, None]
+        install("other")
+        assert [await asked(address, who) for who in (KNOWN, TRUSTING, known_to_other)] == [None, None, 200]
+        (tmp_path / "tls.pem").write_text("half a certific")
+        assert await asked(address, known_to_other) == 200
+        install("server")
+        assert await asked(address, KNOWN) == 200
+        await server.stop(1)
+
+    with caplog.at_level(logging.INFO):
+        within(30, scenario)
+    assert "TLS files of the admin page are unusable, keeping the old" in caplog.text

@@ -72,7 +72,10 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
 
 
 def is_well_formed(head: Head) -> bool:
-    """As shallow.well_formed, of a decoded span: a fifth of the price of looking for the ids on the wire again."""
+    """Whether the ids are as OTLP demands: 16 and 8 bytes, not all zero, and a parent of 8 bytes or none.
+
+    An all-zero parent is let through: some SDKs write it for a root span.
+    """
     return (
         len(head.trace_id) == 32
         and len(head.span_id) == 16

@@ -18,9 +18,9 @@ from google.protobuf.message import DecodeError
 from luckrate_otel.errors import InputError, Rejected, TooLarge
 from luckrate_otel.otlp import jaeger, schema
 from luckrate_otel.otlp.compression import inflate
-from luckrate_otel.otlp.decode import decode_log, decode_span
+from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.json import load, to_protobuf
-from luckrate_otel.otlp.shallow import Envelope, link_of, shallow, well_formed
+from luckrate_otel.otlp.shallow import Envelope, shallow
 from luckrate_otel.telemetry import LogRecord, Span
 
 T = TypeVar("T")
@@ -225,10 +225,11 @@ def _read_otlp(document: Mapping[str, Any], line: int | None, found: _Found) -> 
 def _read_item(signal: str, wire: bytes, envelope: Envelope, found: _Found) -> None:
     if signal == "logs":
         found.logs.append(decode_log(wire, envelope))
-    elif well_formed(link_of(wire)):
-        found.spans.append(decode_span(wire, envelope))
-    else:
+        return
+    span = decode_span(wire, envelope)
+    if not is_well_formed(span.head):
         raise Rejected("a span with an id that is not 16 or 8 bytes, or zero")
+    found.spans.append(span)
 
 
 def _items(body: bytes) -> Iterator[tuple[Envelope, bytes]]:
@@ -278,7 +279,7 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
 def _read_unnamed_item(wire: bytes, envelope: Envelope, found: _Found) -> None:
     """A request does not name its signal, so each item is told by what only its own kind has: ids and times."""
     span = _attempt(decode_span, wire, envelope)
-    if span and (span.head.start_ns or span.head.end_ns) and well_formed(link_of(wire)):
+    if span and (span.head.start_ns or span.head.end_ns) and is_well_formed(span.head):
         found.recognised = True
         found.spans.append(span)
         return

@@ -33,9 +33,6 @@ MAX_GROUPS = 262_144
 # the price of slicing.
 _IDS = Struct(">H16sH8sH8s")
 
-_ZERO_TRACE = bytes(16)
-_ZERO_SPAN = bytes(8)
-
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
@@ -159,7 +156,7 @@ def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
 def trace_id_at(span: bytes) -> bytes:
     """The trace id of an encoded Span, without decoding it when the id comes first, as all encoders write it.
 
-    Of any length, b"" if it has none: see well_formed. Raises Rejected if the bytes are not a message.
+    Of any length, b"" if it has none: see decode.is_well_formed. Raises Rejected if the bytes are not a message.
     """
     if span[:2] == b"\n\x10":
         return span[2:18]
@@ -181,18 +178,3 @@ def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
     except DecodeError:
         raise Rejected("not an OTLP span: malformed protobuf") from None
     return link.trace_id, link.span_id, link.parent_span_id
-
-
-def well_formed(link: tuple[bytes, bytes, bytes]) -> bool:
-    """Whether the ids are as OTLP demands: 16 and 8 bytes, not all zero, and a parent of 8 bytes or none.
-
-    An all-zero parent is let through: some SDKs write it for a root span.
-    """
-    trace_id, span_id, parent_id = link
-    return (
-        len(trace_id) == 16
-        and len(span_id) == 8
-        and len(parent_id) in {0, 8}
-        and trace_id != _ZERO_TRACE
-        and span_id != _ZERO_SPAN
-    )

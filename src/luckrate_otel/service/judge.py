@@ -99,6 +99,10 @@ class Judge:
         """Verdicts that wait for an evaluation."""
         return len(self._waiting)
 
+    def awaits(self, run_id: str) -> bool:
+        """Whether the verdict on this run waits for an evaluation."""
+        return run_id in self._waiting
+
     def is_due(self, now_ns: int) -> bool:
         """Whether settle() has something to do even without effects."""
         return self._waiting.is_due(now_ns)

@@ -15,7 +15,7 @@ from luckrate_otel.assemble import Assembler, Closed, Effect, Final
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
 from luckrate_otel.service.packing import Packer
-from luckrate_otel.service.pieces import left_by, pieces_of, trace_of
+from luckrate_otel.service.pieces import forwarded_by, left_by, pieces_of, trace_of
 from luckrate_otel.service.reading import Reading
 from luckrate_otel.service.signals import Signal
 
@@ -35,13 +35,42 @@ class _Either:
         return trace_id in self.other or trace_id in self.one
 
 
-class Keeping:
-    """late_window_ns: how long after a verdict something late may come."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A closed run. known: what it is known to take out of its trace, besides what `closed` tells, once its verdict is
+    spoken; to find that out means a look at all its bytes, and most traces go whole."""
 
-    def __init__(self, journal: Journal, assembler: Assembler, late_window_ns: int) -> None:
+    run_id: str
+    revision: int
+    known: tuple[Left, ...] = ()
+    closed: Closed | None = None
+
+    @property
+    def trace_id(self) -> str:
+        return self.run_id.partition(":")[0]
+
+    def left(self) -> Left:
+        row = left_by(self.closed) if self.closed is not None else None
+        return _join([*self.known, *([row] if row is not None else [])])
+
+
+class Keeping:
+    """late_window_ns: how long after a verdict something late may come. awaits: whether the verdict on a closed run is
+    not spoken yet, because an evaluation may still come; its trace keeps its rows until then, so that a crash in
+    between costs nothing but the time waited."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        assembler: Assembler,
+        late_window_ns: int,
+        awaits: Callable[[str], bool] = lambda _run_id: False,
+    ) -> None:
         self.journal = journal
         self._assembler = assembler
         self.late_window_ns = late_window_ns
+        self._awaits = awaits
+        self._unspoken: dict[str, dict[str, _Run]] = {}  # by trace, then by run
         self._kept: set[str] = set()
         self._coming: Counter[str] = Counter()
         self._rounds = 0
@@ -119,14 +148,20 @@ class Keeping:
         self._kept.update(piece.trace_id for piece in pieces)
 
     def _change(self, effects: Sequence[Effect], bodies: list[Body], wall_ns: int, *, forget: bool) -> Change:
-        traces = {trace_of(effect) for effect in effects} & (self._kept | set(self._coming))
+        closed = [effect for effect in effects if isinstance(effect, Closed)]
+        spoken = self._spoken(closed)
+        traces = {trace_of(effect) for effect in effects} | {run.trace_id for run in spoken}
+        traces &= self._kept | set(self._coming)
         settled = [trace_id for trace_id in traces if self._is_settled(trace_id)]
         self._kept.difference_update(settled)
         partly = traces.difference(settled)
-        left = [row for effect in effects if trace_of(effect) in partly and (row := left_by(effect)) is not None]
+        left = [run.left() for run in spoken if run.trace_id in partly]
+        for effect in effects:
+            if trace_of(effect) in partly and (row := self._leaving(effect)) is not None:
+                left.append(row)
         until_ns = wall_ns + self.late_window_ns
-        judged = {e.run.run_id: Judged(e.run.run_id, e.revision, until_ns) for e in effects if isinstance(e, Closed)}
-        replaced = [run_id for e in effects if isinstance(e, Closed) for run_id in e.supersedes if run_id not in judged]
+        judged = {run.run_id: Judged(run.run_id, run.revision, until_ns) for run in spoken}
+        replaced = [run_id for e in closed for run_id in e.supersedes if run_id not in judged]
         final = [effect.run_id for effect in effects if isinstance(effect, Final)] if forget else []
         return Change(
             bodies=bodies,
@@ -136,8 +171,37 @@ class Keeping:
             final=[*replaced, *final],
         )
 
+    def _spoken(self, closed: Iterable[Closed]) -> list[_Run]:
+        """The runs whose verdict is spoken in this round: of those that closed, and of those that waited."""
+        spoken: list[_Run] = []
+        for effect in closed:
+            before = [known for run_id in effect.supersedes if (known := self._forget(run_id)) is not None]
+            run = _Run(effect.run.run_id, effect.revision, tuple(known.left() for known in before), effect)
+            if self._awaits(run.run_id):
+                waiting = _Run(run.run_id, run.revision, (run.left(),))
+                self._unspoken.setdefault(run.trace_id, {})[run.run_id] = waiting
+            else:
+                spoken.append(run)
+        waited = [run_id for runs in self._unspoken.values() for run_id in runs if not self._awaits(run_id)]
+        return [*spoken, *(late for run_id in waited if (late := self._forget(run_id)) is not None)]
+
+    def _leaving(self, effect: Effect) -> Left | None:
+        """What of an effect has left its trace, but for runs whose verdict is spoken."""
+        if not isinstance(effect, Closed):
+            return left_by(effect)
+        waits = effect.run.run_id in self._unspoken.get(trace_of(effect), {})
+        return forwarded_by(effect) if waits else None
+
+    def _forget(self, run_id: str) -> _Run | None:
+        trace_id = run_id.partition(":")[0]
+        runs = self._unspoken.get(trace_id, {})
+        run = runs.pop(run_id, None)
+        if run is not None and not runs:
+            del self._unspoken[trace_id]
+        return run
+
     def _is_settled(self, trace_id: str) -> bool:
-        return trace_id not in self._coming and not self._assembler.waiting(trace_id)
+        return not (trace_id in self._coming or trace_id in self._unspoken or self._assembler.waiting(trace_id))
 
     def _bodies(self, sendings: Iterable[Sending]) -> list[Body]:
         return [
@@ -156,13 +220,19 @@ class Keeping:
 
 def _joined(left: Iterable[Left]) -> list[Left]:
     """One row for each trace of a round."""
-    joined: dict[str, Left] = {}
+    by_trace: dict[str, list[Left]] = {}
     for row in left:
-        known = joined.get(row.trace_id, Left(row.trace_id))
-        joined[row.trace_id] = Left(
-            row.trace_id,
-            known.forwarded + row.forwarded,
-            known.judged + row.judged,
-            known.span_ids + row.span_ids,
-        )
-    return list(joined.values())
+        by_trace.setdefault(row.trace_id, []).append(row)
+    return [_join(rows) for rows in by_trace.values()]
+
+
+def _join(rows: Sequence[Left]) -> Left:
+    """Rows of one trace as one."""
+    if len(rows) == 1:
+        return rows[0]
+    return Left(
+        rows[0].trace_id,
+        b"".join(row.forwarded for row in rows),
+        b"".join(row.judged for row in rows),
+        b"".join(row.span_ids for row in rows),
+    )

@@ -56,6 +56,11 @@ def trace_of(effect: Effect) -> str:
     return (effect.run.run_id if isinstance(effect, Closed) else effect.run_id).partition(":")[0]
 
 
+def forwarded_by(closed: Closed) -> Left:
+    """What a run takes out of its trace while its verdict is unspoken: its spans have left, their facts are needed."""
+    return Left(trace_of(closed), forwarded=_digests(closed.held))
+
+
 def left_by(effect: Effect) -> Left | None:
     """What an effect takes out of a trace of which something else still waits; None if it takes nothing for good."""
     if isinstance(effect, Closed):

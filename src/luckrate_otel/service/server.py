@@ -99,11 +99,13 @@ class Server:
         clocks = build.clocks(config.clocks, self._specs)
         self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
         late_window_ns = int(config.clocks.late_window * 10**9)
-        self._keeping = Keeping(self._journal, self._assembler, late_window_ns) if self._journal else None
         conversations = Conversations(
             max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
         )
         self._judge = Judge(self._specs, conversations, self._repeats)
+        self._keeping = (
+            Keeping(self._journal, self._assembler, late_window_ns, self._judge.awaits) if self._journal else None
+        )
         self._registry = CollectorRegistry()
         self._meter = Meter(build.readers(config, self._registry), version("luckrate-otel"), self._observed())
         for spec in self._specs:
@@ -167,7 +169,9 @@ class Server:
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         self._runners.append(runner)
-        site = web.TCPSite(runner, address.host, address.port, ssl_context=server_context(tls) if tls else None)
+        site = web.TCPSite(
+            runner, address.host, address.port, ssl_context=server_context(tls, f"the {name} page") if tls else None
+        )
         await site.start()
         self._note(name, address, runner.addresses[0][1])
 

@@ -49,9 +49,12 @@ def channel_credentials(tls: Tls | None) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(root_certificates=ca, private_key=key, certificate_chain=cert)
 
 
-def server_context(tls: Tls) -> ssl.SSLContext:
-    """For the HTTP receiver. New connections use the files as they are then; broken new files leave the old in use."""
-    current = _Current(tls)
+def server_context(tls: Tls, name: str = "the HTTP receiver") -> ssl.SSLContext:
+    """For a listener over HTTP. New connections use the files as they are then; broken new files leave the old in use.
+
+    name: of the listener, for the log.
+    """
+    current = _Current(tls, name)
     context = current.context
 
     def renew(connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context: ssl.SSLContext) -> None:
@@ -62,8 +65,9 @@ def server_context(tls: Tls) -> ssl.SSLContext:
 
 
 class _Current:
-    def __init__(self, tls: Tls) -> None:
+    def __init__(self, tls: Tls, name: str) -> None:
         self._tls = tls
+        self._name = name
         self._stamp = tls.stamp()
         self.context = _fresh_context(tls)
 
@@ -73,9 +77,9 @@ class _Current:
             if stamp != self._stamp:
                 self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
                 self.context = _fresh_context(self._tls)
-                log.info("TLS certificate of the HTTP receiver read again")
+                log.info("TLS certificate of %s read again", self._name)
         except (OSError, ssl.SSLError) as error:
-            log.warning("TLS files of the HTTP receiver are unusable, keeping the old: %s", type(error).__name__)
+            log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
         return self.context
 
 
