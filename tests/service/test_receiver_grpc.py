@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import sys
+import zlib
 
 import grpc
 import grpc.aio
@@ -127,5 +129,52 @@ def test_a_port_that_is_taken_is_an_error_and_not_shared() -> None:
             await second.start(f"127.0.0.1:{port}")
         await first.stop(0)
         await second.stop(0)
+
+    within(10, scenario)
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    """Of HTTP/2 (RFC 9113 §4.1)."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def request_in(coding: str, body: bytes) -> bytes:
+    """A call with one compressed message, as no client of this library can make it."""
+    headers = {
+        ":method": "POST", ":scheme": "http", ":path": EXPORT, ":authority": "localhost",
+        "content-type": "application/grpc", "te": "trailers", "grpc-encoding": coding,
+    }  # fmt: skip
+    texts = [text.encode() for pair in headers.items() for text in pair]
+    literal = [bytes([len(text)]) + text for text in texts]
+    block = b"".join(b"\0" + name + value for name, value in zip(literal[::2], literal[1::2], strict=True))
+    message = b"\1" + len(body).to_bytes(4, "big") + body
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
+    return preface + frame(1, 4, 1, block) + frame(0, 1, 1, message)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "status"),
+    [
+        ("deflate", zlib.compress(BODY), b"0"),
+        ("gzip", gzip.compress(BODY), b"0"),
+        ("zstd", b"\x28\xb5\x2f\xfd", b"13"),
+        ("snappy", b"\2\4" + BODY, b"13"),
+    ],
+)
+def test_the_library_takes_gzip_and_deflate_and_refuses_other_compression(
+    coding: str, body: bytes, status: bytes
+) -> None:
+    """As docs/reliability.md says; should it take more one day, the page may."""
+
+    async def scenario() -> None:
+        intake = Intake(Accepted())
+        receiver = GrpcReceiver(intake.accept)
+        reader, writer = await asyncio.open_connection("127.0.0.1", await receiver.start("127.0.0.1:0"))
+        writer.write(request_in(coding, body))
+        answer = await reader.readuntil(b"grpc-status") + await reader.readexactly(1 + len(status))
+        assert answer.endswith(b"grpc-status" + bytes([len(status)]) + status)
+        assert intake.taken == ([(Signal.TRACES, BODY)] if status == b"0" else [])
+        writer.close()
+        await receiver.stop(0)
 
     within(10, scenario)
