@@ -75,8 +75,8 @@ ANSWERS: Mapping[Outcome, Answer] = MappingProxyType(
         # Not 500 or INTERNAL: those are permanent in OTLP, and our bug must not cost the sender its data.
         Outcome.FAULT: Answer(503, grpc.StatusCode.UNAVAILABLE, retry=True),
         Outcome.UNAUTHENTICATED: Answer(401, grpc.StatusCode.UNAUTHENTICATED),
-        # The next four cannot happen in a gRPC handler: the library answers before it is called, UNIMPLEMENTED to a wrong
-        # path, INTERNAL to a compression it does not know.
+        # The next four cannot happen in a gRPC handler: the library answers before it is called, UNIMPLEMENTED to a
+        # wrong path, INTERNAL to a compression it does not know.
         Outcome.PATH: Answer(404, grpc.StatusCode.UNIMPLEMENTED),
         Outcome.METHOD: Answer(405, grpc.StatusCode.UNIMPLEMENTED),
         Outcome.CONTENT_TYPE: Answer(415, grpc.StatusCode.UNIMPLEMENTED),
