@@ -59,6 +59,11 @@ class Scripted:
         self.closed = True
 
 
+async def _turn() -> None:
+    """Let the loop do what is ready."""
+    await asyncio.sleep(0.001)
+
+
 SENT = Reply(Kind.SENT, "OK")
 DOWN = Reply(Kind.RETRY, "UNAVAILABLE")
 
@@ -98,7 +103,7 @@ def test_small_bodies_leave_joined_in_one_request() -> None:
             assert await made.drain(5) == ()
             assert made.account(TRACES) == Account(put=3, sent=3)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_what_may_succeed_later_is_sent_again_until_it_does(say: Say, http_hop: 
             assert sorted(hop.taken) == [b"a", b"b"]
             assert made.account(TRACES) == Account(put=2, sent=2)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 @pytest.mark.parametrize("http_hop", [False, True])
@@ -142,7 +147,7 @@ def test_the_time_a_next_hop_asks_for_is_waited(http_hop: bool) -> None:
             assert await made.drain(5) == ()
             assert 1.0 <= times[1] - times[0] < 2.0
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_only_the_poison_of_a_joined_batch_is_dropped() -> None:
@@ -158,7 +163,7 @@ def test_only_the_poison_of_a_joined_batch_is_dropped() -> None:
             assert sorted(b"".join(hop.taken)) == sorted(b"abcdefghijklmn")
             assert made.account(TRACES) == Account(put=15, sent=14, dropped={"invalid": 1})
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_a_body_over_the_next_hops_limit_is_divided_down_to_it() -> None:
@@ -175,7 +180,7 @@ def test_a_body_over_the_next_hops_limit_is_divided_down_to_it() -> None:
                 assert max(map(len, hop.taken)) <= 3
                 assert made.account(TRACES) == Account(put=10, sent=10)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +201,7 @@ def test_what_can_never_be_delivered_is_dropped_once_with_its_reason(reply: Repl
         assert transport.bodies == [b"a"]
         assert made.account(TRACES) == Account(put=4, dropped={reason: 4})
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_a_next_hop_without_logs_keeps_getting_traces_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +218,7 @@ def test_a_next_hop_without_logs_keeps_getting_traces_and_is_named_once(caplog: 
             assert hop.taken == [b"t"] * 3
             assert made.account(LOGS) == Account(put=3, dropped={"unsupported": 3})
 
-    within(10, scenario)
+    within(30, scenario)
     assert messages(caplog) == ["destination backend: does not take logs (UNIMPLEMENTED); counted from now on"]
 
 
@@ -226,7 +231,7 @@ def test_partial_success_is_counted_and_not_sent_again() -> None:
             assert len(hop.requests) == 1
             assert made.account(TRACES) == Account(put=5, sent=3, rejected=2)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_a_dead_destination_fills_its_own_queue_and_holds_up_no_other() -> None:
@@ -245,7 +250,7 @@ def test_a_dead_destination_fills_its_own_queue_and_holds_up_no_other() -> None:
             assert [item.body for item in await dead.drain(0.05)] == [b"a"] * 3
             assert dead.account(TRACES) == Account(put=3, queued=3)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_a_next_hop_that_comes_back_gets_all_of_it_oldest_first(caplog: pytest.LogCaptureFixture) -> None:
@@ -255,16 +260,18 @@ def test_a_next_hop_that_comes_back_gets_all_of_it_oldest_first(caplog: pytest.L
             made = sender(GrpcTransport(hop.endpoint), concurrency=1, backoff=Backoff(0.05, 0.1))
             made.put(TRACES, b"0", 1)
             await hop.until(lambda hop: hop.taken == [b"0"])
+            while made.queue_bytes:  # else its answer may be lost with the hop, and it is rightly sent again
+                await _turn()
         expected = [str(number).encode() for number in range(1, 30)]
         for body in expected:
             made.put(TRACES, body, 1)
         async with grpc_next_hop(port=port) as hop:
-            assert await made.drain(8) == ()
+            assert await made.drain(50) == ()  # gRPC may wait for seconds before it connects again
             assert hop.taken == expected
             assert made.account(TRACES) == Account(put=30, sent=30)
 
     with caplog.at_level(logging.INFO):
-        within(15, scenario)
+        within(60, scenario)
 
 
 @pytest.mark.parametrize("code", [C.DEADLINE_EXCEEDED, C.OUT_OF_RANGE])
@@ -280,7 +287,7 @@ def test_a_body_that_fails_each_time_is_kept_but_holds_up_no_other(code: grpc.St
             assert hop.taken[-1] == b"a!"
             assert made.account(TRACES) == Account(put=5, sent=5)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one() -> None:
@@ -303,7 +310,7 @@ def test_at_most_so_many_are_in_flight_and_a_failing_next_hop_is_probed_by_one()
         assert made.account(TRACES) == Account(put=10, sent=10)
         assert transport.suppressed == {True}
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_requests_shrink_while_the_next_hop_fails_and_grow_again_when_it_is_well() -> None:
@@ -316,7 +323,7 @@ def test_requests_shrink_while_the_next_hop_fails_and_grow_again_when_it_is_well
         assert await made.drain(5) == ()
         assert [len(body) for body in transport.bodies] == [4, 2, 1, 2, 4, 1]
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_sends_that_fail_together_are_one_failure() -> None:
@@ -333,7 +340,7 @@ def test_sends_that_fail_together_are_one_failure() -> None:
         assert (transport.flying, made.failures) == (0, 1)
         assert len(await made.drain(0)) == 3
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_nothing_is_sent_after_the_shutdown() -> None:
@@ -349,7 +356,7 @@ def test_nothing_is_sent_after_the_shutdown() -> None:
             await asyncio.sleep(0)
         assert transport.bodies == [b"a"]
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_shutdown_returns_what_was_cut_off_in_flight_and_takes_nothing_more() -> None:
@@ -367,7 +374,7 @@ def test_shutdown_returns_what_was_cut_off_in_flight_and_takes_nothing_more() ->
             assert held.wait_for is not None
             held.wait_for.set()
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 def test_logs_name_the_destination_the_code_and_ids_but_nothing_of_the_data(caplog: pytest.LogCaptureFixture) -> None:
@@ -381,7 +388,7 @@ def test_logs_name_the_destination_the_code_and_ids_but_nothing_of_the_data(capl
         assert await made.drain(5) == ()
 
     with caplog.at_level(logging.INFO):
-        within(10, scenario)
+        within(30, scenario)
     assert messages(caplog) == [
         "destination backend: export failed, 524 bytes wait, trying again (UNAVAILABLE; 0 more unlogged)",
         "destination backend: reachable again",
@@ -405,7 +412,7 @@ def test_a_transport_that_raises_loses_nothing() -> None:
         assert await made.drain(5) == ()
         assert made.account(TRACES) == Account(put=1, sent=1)
 
-    within(10, scenario)
+    within(30, scenario)
 
 
 @settings(max_examples=40, deadline=None)
