@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def fill_up_and_recover(subject: Processor, hop: NextHop, release: asyncio.Event, fault: str) -> None:
     """The next hop is silent until the disk is full; then it takes everything, and senders are served again."""
-    sender = Sender(subject.grpc, random.Random(SEED), filler=100_000)
+    sender = Sender(subject.grpc, random.Random(SEED), filler=100_000, timeout=60)
     playing = asyncio.create_task(sender.play())
     while sender.refused["UNAVAILABLE"] < 10:
         await asyncio.sleep(0.05)
@@ -84,7 +84,7 @@ def test_full_service_within_seconds_of_a_restart_with_100_mb(tmp_path: Path) ->
             destinations = f'{{backend: {{endpoint: "{silent.endpoint}", timeout: 60s}}}}'
             options = {"release_after": "1h", "verdict_after": "1h"}
             async with processor(tmp_path, "", destinations=destinations, **options) as subject:
-                sender = Sender(subject.grpc, random.Random(SEED), timeout=30)
+                sender = Sender(subject.grpc, random.Random(SEED), timeout=60)
                 while (await subject.status())["journal"]["bytes"] < 100 * MIB:
                     # Requests of one signal concatenate: a hundred runs in one, as a collector batches them.
                     held = [run(sender.chance, filler=2000, rootless=True) for _ in range(300)]

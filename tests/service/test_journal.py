@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
-from luckrate_otel.service import journal_file
+from luckrate_otel.service import journal_file, journal_room
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_file import Full, JournalFile, Kept
 from luckrate_otel.service.journal_rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
@@ -33,7 +34,7 @@ JUDGED = [Judged(f"{A}:root", 2, 123)]
 
 @pytest.fixture(autouse=True)
 def _small_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_file, "RESERVE_BYTES", 4096)
+    monkeypatch.setattr(journal_room, "RESERVE_BYTES", 4096)
 
 
 def written(folder: Path, *changes: Change) -> Kept:
@@ -151,12 +152,12 @@ def with_a_damaged_row(path: Path) -> None:
 
 
 def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: 3 * journal_file.PAGE_BYTES + 100])
+    path.write_bytes(path.read_bytes()[: 3 * journal_room.PAGE_BYTES + 100])
 
 
 def torn(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[-2 * journal_file.PAGE_BYTES :] = b"\xff" * (2 * journal_file.PAGE_BYTES)
+    content[-2 * journal_room.PAGE_BYTES :] = b"\xff" * (2 * journal_room.PAGE_BYTES)
     path.write_bytes(content)
 
 
@@ -216,7 +217,7 @@ class Stubborn(JournalFile):
 
     def write(self, changes: Sequence[Change]) -> None:
         if self.refuse:
-            self._make_room()
+            self._room.give_up_reserve()
             raise Full("disk is full")
         self.__dict__.setdefault("steps", []).append(changes)
         super().write(changes)
@@ -373,10 +374,10 @@ def test_nothing_is_written_that_the_main_file_would_have_no_room_for(
     file.write([Change([Body(0, TRACES, 1, bytes(500_000), ("one",))])])
     file.empty()
     change = Change([Body(1, TRACES, 1, bytes(400_000), ("one",))])
-    disk.free = 2 * change.size - journal_file.RESERVE_BYTES - 1
+    disk.free = 2 * change.size - journal_room.RESERVE_BYTES - 1
     with pytest.raises(Full, match="the disk is full"):
         file.write([change])
-    assert not file.has_reserve
+    assert not file._room.has_reserve
     disk.free = 2 * change.size - 1
     with pytest.raises(Full, match="the disk is full"):
         file.write([change])
@@ -398,7 +399,7 @@ def test_where_room_is_short_rows_are_written_over_later(tmp_path: Path, monkeyp
     file = JournalFile(tmp_path)
     file.write([Change([Body(0, TRACES, 1, secret, ("one",)), Body(1, TRACES, 1, b"stays", ("one",))])])
     file.empty()
-    disk.free = journal_file.TIGHT_BYTES - journal_file.RESERVE_BYTES - 1
+    disk.free = journal_room.TIGHT_BYTES - journal_room.RESERVE_BYTES - 1
     size = (tmp_path / "journal.db-wal").stat().st_size
     file.write([Change(delivered=[(0, "")])])
     assert (tmp_path / "journal.db-wal").stat().st_size - size < 80_000
@@ -409,3 +410,36 @@ def test_where_room_is_short_rows_are_written_over_later(tmp_path: Path, monkeyp
     assert not found()
     file.close()
     assert JournalFile(tmp_path).kept == Kept([Body(1, TRACES, 1, b"stays", ("one",))])
+
+
+def test_a_reserve_that_was_cut_short_is_none(tmp_path: Path) -> None:
+    file = JournalFile(tmp_path)
+    (tmp_path / "reserve").write_bytes(bytes(journal_room.RESERVE_BYTES - 1))
+    assert not file._room.has_reserve
+    assert file.restore_reserve()
+    assert (tmp_path / "reserve").stat().st_size == journal_room.RESERVE_BYTES
+    file.close()
+
+
+@pytest.mark.parametrize("put_back", [False, True])
+def test_a_journal_that_was_removed_takes_nothing_any_more(
+    put_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite would write on into the deleted file, and what was acknowledged would not survive."""
+    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+
+    async def scenario() -> None:
+        folder = tmp_path / "journal"
+        journal = Journal(JournalFile(folder), 10**8)
+        shutil.rmtree(folder)
+        if put_back:
+            folder.mkdir()
+        for number in range(3):
+            with pytest.raises(Busy, match=r"journal.db was removed or replaced; restart to begin a new one"):
+                await journal.write(Change([Body(number, TRACES, 1, b"x", ("one",))]))
+            with pytest.raises(Busy, match="removed or replaced"):
+                journal.check(0)
+            await journal.flush()
+        await journal.close()
+
+    within(20, scenario)

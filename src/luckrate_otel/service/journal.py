@@ -208,7 +208,7 @@ class Journal:
                 left.append(change)
                 blocked |= touched
             else:
-                self._file.try_empty()
+                self._file.empty()
         self._owed = left
 
     def _attempt(self, changes: Sequence[Change]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from luckrate_otel.errors import ConfigError, Problem
+from luckrate_otel.service.journal_room import PAGE_BYTES, WAL_BYTES, Room
 from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
 from luckrate_otel.service.packing import unpack
 from luckrate_otel.service.signals import Signal
@@ -27,23 +28,6 @@ _log = logging.getLogger(__name__)
 # "LRJ1" and the number of the layout below: a file with others is not ours to read.
 APPLICATION_ID: Final = 0x4C524A31
 VERSION: Final = 2
-
-# Rows are bodies of kilobytes to megabytes; larger pages keep more of each in one piece.
-PAGE_BYTES: Final = 16 * 1024
-
-# The write-ahead file is moved into the main one at this size. A row that goes before that was written once only.
-WAL_BYTES: Final = 16 * 2**20
-
-# Kept beside the journal and given up when the disk is full. Without it a full disk could not be helped: to note that
-# rows are gone takes room in the write-ahead file, and to empty that takes room in the main one, up to WAL_BYTES.
-RESERVE_BYTES: Final = 24 * 2**20
-
-# With less room than this on the disk, pages that rows leave free are no longer written over: that takes as much of the
-# write-ahead file as the rows were long, which is what a full disk does not have. They are cut off when there is room.
-TIGHT_BYTES: Final = 4 * RESERVE_BYTES
-
-# What a row that only goes may take of the write-ahead file, if it is not written over: its share of a page.
-_GOING_BYTES: Final = 4 * 1024
 
 # A file up to this size is checked whole at start; a larger one would take too long, and is checked as it is read.
 CHECKED_BYTES: Final = 512 * 2**20
@@ -93,12 +77,9 @@ class JournalFile:
 
     def __init__(self, folder: Path, *, full_sync: bool = False) -> None:
         self.path = folder / "journal.db"
-        self._reserve = folder / "reserve"
         self._full_sync = full_sync
         self.used_bytes = 0
         self._measured = 0.0
-        self._overwrites = True
-        self._uncleaned = False
         self.kept = Kept()
         # What has rows in the small tables, so that the usual step, which has none, needs no statement for them.
         self._partly: set[int] = set()
@@ -149,6 +130,7 @@ class JournalFile:
                     self._sql.execute(statement)
         finally:
             os.umask(before)
+        self._room = Room(self.path, self._sql)
 
     def _check_version(self) -> None:
         has_tables = self._one("SELECT count(*) FROM sqlite_master")
@@ -206,16 +188,17 @@ class JournalFile:
     def write(self, changes: Sequence[Change]) -> None:
         """Apply steps in order, all or none. Raises Full."""
         try:
-            self._check_room(changes)
+            coming = sum(change.size for change in changes)
+            self._room.check(coming, sum(change.going for change in changes))
             with self._transaction():
                 for change in changes:
                     self._apply(change)
-            self.used_bytes += sum(change.size for change in changes)
+            self.used_bytes += coming
             if time.monotonic() - self._measured > MEASURED_EVERY:
                 self._measure()
         except (sqlite3.Error, OSError) as error:
             self._note_small_tables()  # what the step took off them stands in them still
-            self._make_room()
+            self._room.give_up_reserve()
             raise Full(str(error)) from error
 
     @contextmanager
@@ -274,82 +257,17 @@ class JournalFile:
 
     # ---- room ------------------------------------------------------------------------------------
 
-    def _check_room(self, changes: Sequence[Change]) -> None:
-        """Refuse what could be written to the write-ahead file but not moved from there into the main one.
-
-        Such a file can neither be emptied nor written to any more, so it would never recover by itself. Raises OSError.
-        """
-        free = self._free_bytes()
-        coming = sum(change.size for change in changes)
-        going = sum(len(change.delivered) + len(change.settled) + len(change.final) for change in changes)
-        written = coming + going * _GOING_BYTES
-        # The main file may have to grow by all that stands in the write-ahead file, but for pages that are free in it.
-        needed = 2 * written + self._wal_bytes()
-        if needed > free and self.has_reserve:
-            free += RESERVE_BYTES
-        if needed > free:
-            needed -= min(written + self._wal_bytes(), self._one("PRAGMA freelist_count") * PAGE_BYTES)
-        if needed > free:
-            raise OSError("the disk is full")
-
-    def _free_bytes(self) -> int:
-        """Room on the disk; also notes whether rows that go are to be written over."""
-        disk = os.statvfs(self.path.parent)
-        free = disk.f_bavail * disk.f_frsize
-        overwrites = free + (RESERVE_BYTES if self.has_reserve else 0) >= TIGHT_BYTES
-        if overwrites is not self._overwrites:
-            self._sql.execute(f"PRAGMA secure_delete = {'ON' if overwrites else 'FAST'}")
-            self._overwrites = overwrites
-            self._uncleaned = self._uncleaned or not overwrites
-        return free
-
-    def _wal_bytes(self) -> int:
-        try:
-            return Path(f"{self.path}-wal").stat().st_size
-        except FileNotFoundError:
-            return 0
-
-    def _make_room(self) -> None:
-        self._reserve.unlink(missing_ok=True)
-        self.try_empty()
-
-    @property
-    def has_reserve(self) -> bool:
-        return self._reserve.exists()
-
     def restore_reserve(self) -> bool:
-        """Take the reserve again; False if there is no room for it."""
-        if self.has_reserve:
-            return True
-        with suppress(sqlite3.Error):
-            self._sql.execute("PRAGMA incremental_vacuum").fetchall()
-            self.empty()
-        handle = os.open(self._reserve, os.O_CREAT | os.O_WRONLY, 0o600)
-        try:
-            os.write(handle, bytes(RESERVE_BYTES))  # not fallocate, which some systems lack and some only promise
-        except OSError:
-            self._reserve.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(handle)
-        return True
+        """Take the reserve again; False if there is no room for it, or the journal itself is gone."""
+        return self._room.restore()
 
     def empty(self) -> None:
-        """Move what the write-ahead file holds into the main one, and cut it to nothing."""
-        self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def try_empty(self) -> None:
-        """The same, if there is room for it."""
-        with suppress(sqlite3.Error):
-            self.empty()
+        """Empty the write-ahead file, if there is room for that."""
+        self._room.empty()
 
     def tidy(self) -> None:
-        """Let nothing that is gone stay readable: in the write-ahead file, or in pages that were not written over."""
-        self._free_bytes()
-        if self._uncleaned and self._overwrites:
-            self._sql.execute("PRAGMA incremental_vacuum").fetchall()  # they leave the file
-            self._uncleaned = False
-        self.empty()
+        """Let nothing that is gone stay readable."""
+        self._room.tidy()
 
     def close(self) -> None:
         with suppress(sqlite3.Error, OSError):

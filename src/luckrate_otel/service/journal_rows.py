@@ -105,6 +105,11 @@ class Change:
         }
 
     @property
+    def going(self) -> int:
+        """Rows that go, or groups of them."""
+        return len(self.delivered) + len(self.settled) + len(self.final)
+
+    @property
     def size(self) -> int:
         """Bytes of the rows that come."""
         return sum(row.size for row in self.bodies) + sum(row.size for row in self.pieces)
