@@ -17,6 +17,7 @@ from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES, shapes
+from luckrate_otel.rules.contents import contents
 from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.taint import DELEGATES, FIELDS, PRIVILEGED, TARGETS, UNTRUSTED
@@ -73,6 +74,7 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    contents: clause, as findings name it → hash of what it says, by which findings are known again.
     rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
     taint is off. Both are made once, as every run asks for them.
     """
@@ -80,6 +82,7 @@ class Spec:
     values: Mapping[str, Any] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
+    contents: Mapping[str, str] = field(default_factory=nothing, repr=False)
     rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     policy: Policy = field(init=False, repr=False, compare=False)
 
@@ -113,7 +116,7 @@ class Spec:
         if notes.problems:
             raise SpecError(sorted(notes.problems, key=_place_in_file), source)
         version = sha256(canonical(mapping).encode()).hexdigest()[:16]
-        return cls(MappingProxyType(values), notes.aliases, version)
+        return cls(MappingProxyType(values), notes.aliases, version, contents(mapping, notes.aliases))
 
     def get(self, key: Key[T]) -> T:
         """The value of a key: as written, else its default."""
