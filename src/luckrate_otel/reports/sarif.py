@@ -107,7 +107,7 @@ def _logical(run: Trajectory, verdict: Verdict, step: int | None, tool: str | No
 def _physical(written: Place) -> dict[str, Any]:
     path = PurePath(written.file)
     # 3.4.3: a URI reference. Relative to the place the program was run in, which is a checkout's root in CI.
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix().encode(errors="surrogateescape"))
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if written.line is not None:
         physical["region"] = {"startLine": written.line}

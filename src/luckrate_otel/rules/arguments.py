@@ -73,6 +73,8 @@ ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
 
 
 def _sources(value: Value, place: Place) -> tuple[Source, ...]:
+    if isinstance(value, str):
+        return (_source(text(value, place), place),)
     return tuple(_source(item, place.at(i)) for i, item in enumerate(texts(value, place)))
 
 
@@ -81,7 +83,7 @@ def _source(written: str, place: Place) -> Source:
     if written in GIVEN:
         return Source(written, given=written)
     name, _, path = written.partition(".$")
-    return Source(written, tool=tool(name, place), path=parse_path(path, place))
+    return Source(written, tool=tool(name, place, GIVEN), path=parse_path(path, place))
 
 
 def leads_to(path: Path, text: str) -> bool:
