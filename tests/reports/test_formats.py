@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -72,7 +73,13 @@ def test_the_gate_leaves_out_only_what_is_known_of_that_case() -> None:
 @pytest.mark.parametrize("half", ["\ud800", "x\udfff"])
 def test_whatever_a_program_calls_its_tools_a_report_can_be_written(name: str, half: str) -> None:
     steps = [Step(half, {half: half}, result=half, agent=half), Step("b", {"k": half}, ok=False, error=half)]
-    spec = {"name": half, "tools": ["b"], "before": [("b", "b")], "agents": {half: {"max_steps": 0}}, "ends_with": half}
+    spec: dict[str, Any] = {
+        "name": half,
+        "tools": ["b"],
+        "before": [("b", "b")],
+        "agents": {half: {"max_steps": 0}},
+        "ends_with": half,
+    }
     run = Trajectory(steps=tuple(steps), turns=(Turn(half),), final_output=half, agent=half, case=half, run_id=half)
     spec |= {"tools": [half, "b"], "exactly": [half], "max_calls": {half: 0}, "no_repeat": True}
     made = make_report([(run, check(run, spec))], places={("", ""): Place(half)}, reasons=(half,))
