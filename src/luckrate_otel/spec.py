@@ -19,7 +19,20 @@ from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES, shapes
 from luckrate_otel.rules.contents import contents
-from luckrate_otel.rules.key import Key, Mention, Notes, Place, choice, count, entries, kind, suggestion, text, texts
+from luckrate_otel.rules.key import (
+    Key,
+    Mention,
+    Notes,
+    Place,
+    choice,
+    count,
+    entries,
+    kind,
+    suggestion,
+    text,
+    texts,
+    tool_name,
+)
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.taint import DELEGATES, FIELDS, PRIVILEGED, TARGETS, UNTRUSTED
 from luckrate_otel.rules.unknown_tool import TOOLS
@@ -215,6 +228,7 @@ def _aliases(value: Value, place: Place) -> Mapping[str, str]:
     for name, others in pairs:
         place.notes.mentions.append(Mention(place.at(name), name))
         for other in texts(others, place.at(name)):
+            tool_name(other, place.at(name))
             if owners.setdefault(other, name) != name:
                 place.at(name).problem(f"{other!r} already is another name of {owners[other]!r}")
     for name, _ in pairs:

@@ -206,10 +206,18 @@ def tool(value: Value, place: Place, instead: tuple[str, ...] = ()) -> str:
 
     instead: words that are no tools, but could stand here.
     """
-    name = text(value, place)
+    name = tool_name(value, place)
     name = place.notes.aliases.get(name, name)
     if name:
         place.notes.mentions.append(Mention(place, name, instead))
+    return name
+
+
+def tool_name(value: Value, place: Place) -> str:
+    """A name as it is written. `delete_*` would be a tool that is never called, and its rule one that never fires."""
+    name = text(value, place)
+    if "*" in name:
+        place.problem("tools are named in full; a * stands for nothing here")
     return name
 
 
@@ -222,7 +230,7 @@ def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
     """The legal tools. Nothing and an empty list both mean that any tool is legal."""
     if value is None:
         return ()
-    names = (text(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    names = (tool_name(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
     return tuple(place.notes.aliases.get(name, name) for name in names)
 
 
