@@ -119,6 +119,11 @@ def test_runs_that_could_show_no_call_say_nothing() -> None:
     assert infer([blind]).text.splitlines()[-1] == 'name: "inferred"'
 
 
+def test_what_no_spec_can_name_is_left_out() -> None:
+    odd = [good(number, Step("*", {}), Step(" ", {})) for number in range(25)]
+    assert read(infer(odd).text)["tools"] == ["check_policy", "issue_refund", "lookup_order"]
+
+
 def test_an_order_that_failed_once_is_no_order() -> None:
     turned = Trajectory((Step("b"), Step("a")))
     kept = [Trajectory((Step("a"), Step("b")))] * 9

@@ -37,9 +37,14 @@ class Counted:
     note: str = ""
 
 
+def nameable(tool: str) -> bool:
+    """Whether a spec can name it: names come from models and frameworks."""
+    return bool(tool.strip()) and "*" not in tool
+
+
 def tools(runs: Sequence[Trajectory]) -> list[Counted]:
     """Every tool, with the runs that call it, by name."""
-    seen = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if tool.strip())
+    seen = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if nameable(tool))
     return [Counted(tool, count, len(runs)) for tool, count in sorted(seen.items())]
 
 
@@ -61,7 +66,7 @@ def pairs(runs: Sequence[Trajectory]) -> tuple[set[tuple[str, str]], Counter[str
     follows: Counter[tuple[str, str]] = Counter()
     called: Counter[str] = Counter()
     for run in runs:
-        firsts = list(dict.fromkeys(step.tool for step in run.steps if step.tool.strip()))
+        firsts = list(dict.fromkeys(step.tool for step in run.steps if nameable(step.tool)))
         called.update(firsts)
         follows.update((a, b) for j, b in enumerate(firsts) for a in firsts[:j])
     always = {pair for pair, count in follows.items() if count == called[pair[1]] >= MIN_SUPPORT}
@@ -137,7 +142,7 @@ def arguments(runs: Sequence[Trajectory], trace: Trace) -> Mapping[str, list[Arg
             for name, seen in sorted(values.get(tool, {}).items())
         ]
         for tool in sorted(calls)
-        if calls[tool] >= MIN_SUPPORT and tool.strip()
+        if calls[tool] >= MIN_SUPPORT and nameable(tool)
     }
 
 

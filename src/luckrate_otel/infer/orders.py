@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from luckrate_otel.canonical import canonical
-from luckrate_otel.infer.counted import MIN_SUPPORT, Counted, pairs
+from luckrate_otel.infer.counted import MIN_SUPPORT, Counted, nameable, pairs
 from luckrate_otel.model import Trajectory
 
 # An either-or that two frequent tools would keep anyway says nothing: how likely that may be at most.
@@ -63,7 +63,7 @@ def plain_name(name: object) -> bool:
 
 def either(runs: Sequence[Trajectory]) -> list[Counted]:
     """Two tools of which one was called before every one of some others, where neither alone was."""
-    firsts = [list(dict.fromkeys(step.tool for step in run.steps if step.tool.strip())) for run in runs]
+    firsts = [list(dict.fromkeys(step.tool for step in run.steps if nameable(step.tool))) for run in runs]
     called = Counter(tool for names in firsts for tool in names)
     if len(called) > MAX_TOOLS:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from luckrate_otel.canonical import canonical
-from luckrate_otel.infer.counted import MIN_SUPPORT, Counted
+from luckrate_otel.infer.counted import MIN_SUPPORT, Counted, nameable
 from luckrate_otel.infer.orders import plain_name
 from luckrate_otel.model import Step, Trajectory
 
@@ -21,7 +21,7 @@ def once_each(runs: Sequence[Trajectory]) -> list[tuple[str, Counted]]:
 
 
 def _tools(runs: Sequence[Trajectory]) -> Iterator[str]:
-    called = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if tool.strip())
+    called = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if nameable(tool))
     return iter(sorted(tool for tool, count in called.items() if count >= MIN_SUPPORT))
 
 
