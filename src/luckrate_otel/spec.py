@@ -130,7 +130,7 @@ class Spec:
         if notes.problems:
             raise SpecError(sorted(notes.problems, key=_place_in_file), source)
         version = sha256(canonical(mapping).encode()).hexdigest()[:16]
-        return cls(MappingProxyType(values), notes.aliases, version, contents(mapping, notes.aliases))
+        return cls(MappingProxyType(values), notes.aliases, version, contents(KEYS.values(), mapping, notes.aliases))
 
     def get(self, key: Key[T]) -> T:
         """The value of a key: as written, else its default."""

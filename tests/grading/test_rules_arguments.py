@@ -339,7 +339,7 @@ def test_without_calls_there_is_nothing_to_define() -> None:
     ),
 )
 def test_nothing_of_it_raises(steps: tuple[Step, ...], schema: Any) -> None:
-    tools = sorted({step.tool for step in steps if step.tool.strip()})
+    tools = sorted({step.tool for step in steps if step.tool.strip() and "*" not in step.tool})
     spec = Spec.from_mapping(
         {
             "args": {tool: {**REFUND, "from": {"order_id": ["user", f"{tool}.$.id"]}} for tool in tools},

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import plain
 from luckrate_otel.rules import shapes
-from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
+from luckrate_otel.rules.finding import named
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, kind, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
 from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import NOTHING, Value
@@ -70,7 +71,15 @@ def _of_tool(value: Value, place: Place) -> Arguments:
 
 _SHAPE = shapes.a_map({"type": "object", "properties": {"from": shapes.a_map(shapes.TEXTS)}})
 
-ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
+
+def _clauses(key: str, value: Value, aliases: Aliases) -> Iterator[Clause]:
+    """`from` is no part of them: the rule that reads it tells its findings apart by argument and sources."""
+    for name, item in value.items():
+        clause = f"{key}.{named(aliases.get(name, name))}"
+        yield clause, clause, {word: part for word, part in item.items() if word != "from"}
+
+
+ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE, _clauses)
 
 
 # ---- sources -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ every problem, and some T is returned all the same (the spec is refused later).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
@@ -23,14 +23,30 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+Aliases = Mapping[str, str]
+
+# Name of a clause as findings have it, what of that name does not depend on its place, what the clause says.
+Clause = tuple[str, str, Value]
+
+
+def no_clauses(_key: str, _value: Value, _aliases: Aliases) -> Iterator[Clause]:
+    """Of a key that only names what is legal, or is on or off."""
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Key(Generic[T_co]):
-    """One key of a spec. default: the value of a spec that does not write it. shape: its JSON Schema, for editors."""
+    """One key of a spec.
+
+    default: the value of a spec that does not write it. shape: its JSON Schema, for editors. clauses: the clauses of a
+    value that was read without a problem, by which findings are known again (contents.py).
+    """
 
     name: str
     parse: Callable[[Value, Place], T_co]
     default: T_co
     shape: Shape
+    clauses: Callable[[str, Value, Aliases], Iterator[Clause]] = no_clauses
 
 
 @dataclass(frozen=True, slots=True)
