@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
+import grpc
+import grpc.aio
 import pytest
 
+from luckrate_otel.otlp.wire import varint
+from luckrate_otel.service.signals import ROUTES, Signal
 from tests.faults.figures import note
 from tests.faults.load import Sender, arrived, run
 from tests.faults.processor import Processor, assert_balanced, processor
 from tests.next_hop import grpc_next_hop, within
+from tests.service.test_contract import COMPRESS
 
 pytestmark = pytest.mark.slow
 MIB = 2**20
@@ -84,6 +91,54 @@ async def flood(subject: Processor, sender: Sender, bodies: Iterator[bytes]) -> 
         sent += sum(map(len, some))
         highest = max(highest, subject.rss_bytes)
     return highest, sent
+
+
+# Bodies in work over HTTP share this; over gRPC only what was really sent is held beyond the queue.
+IN_WORK = 256 * MIB
+
+
+@pytest.mark.parametrize("wire", ["grpc", "http gzip", "http zstd"])
+def test_bombs_at_once_take_no_more_than_bodies_may(wire: str, tmp_path: Path) -> None:
+    """Forty small bodies of which each inflates to 30 MiB and is no more than its sender may send."""
+    good = run(random.Random(3), tools=1).requests[0]
+    body = good + b"\xfa\x3f" + varint(30 * MIB) + bytes(30 * MIB)  # in a field that nobody knows
+
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop:
+            destinations = f'{{backend: {{endpoint: "{hop.endpoint}", queue_bytes: {QUEUE_MIB}MiB}}}}'
+            async with processor(tmp_path, "", destinations=destinations, limits=LIMITS) as subject:
+                base = highest = subject.rss_bytes
+                sending = asyncio.gather(*(send_bomb(subject, wire, body) for _ in range(40)))
+                while not sending.done():
+                    highest = max(highest, subject.rss_bytes)
+                    await asyncio.sleep(0.01)
+                assert set(await sending) <= {"OK", "UNAVAILABLE", "200", "503"}
+                assert_balanced(await subject.status())
+                allowed = round(1.3 * BOUND) + IN_WORK + base
+                note(
+                    f"40 bombs of 30 MiB at once: {wire}",
+                    highest_mib=round(highest / MIB),
+                    allowed_mib=round(allowed / MIB),
+                )
+                assert highest <= allowed
+
+    within(120, scenario)
+
+
+async def send_bomb(subject: Processor, wire: str, body: bytes) -> str:
+    """The code of the answer."""
+    if wire == "grpc":
+        options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
+        async with grpc.aio.insecure_channel(subject.grpc, options) as channel:
+            method = ROUTES[Signal.TRACES].method
+            code = await channel.unary_unary(method, None, None)(body, compression=grpc.Compression.Gzip).code()
+            return code.name
+    coding = wire.removeprefix("http ")
+    headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": coding}
+    async with aiohttp.ClientSession() as session:
+        data = io.BytesIO(COMPRESS[coding](body))
+        async with session.post(f"{subject.http}/v1/traces", data=data, headers=headers) as answer:
+            return str(answer.status)
 
 
 def test_every_index_is_empty_when_all_is_over(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import grpc
 import grpc.aio
 import pytest
 
+from luckrate_otel.errors import TooLarge
 from luckrate_otel.service.answers import Accepted
 from luckrate_otel.service.exporter import rejected_count
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receiver_grpc import GrpcReceiver, _inflated
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, Intake, grpc_receiver
@@ -41,8 +42,8 @@ asyncio.run(main())
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_gzip_bomb_is_refused_without_being_inflated() -> None:
-    """gRPC before 1.84 inflates the whole of it and refuses only then."""
+def test_gzip_bombs_are_refused_without_being_inflated() -> None:
+    """gRPC before 1.84 inflates the whole of one and refuses only then; all of them inflate as many as come at once."""
 
     async def scenario() -> None:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", MEASURED, stdout=asyncio.subprocess.PIPE)
@@ -54,6 +55,9 @@ def test_a_gzip_bomb_is_refused_without_being_inflated() -> None:
                 before = rejected_count(await export(BODY))
                 bomb = export(bytes(256 * MIB), compression=grpc.Compression.Gzip)
                 assert await bomb.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+                assert rejected_count(await export(BODY)) - before < 64 * 1024
+                many = [export(bytes(15 * MIB), compression=grpc.Compression.Gzip) for _ in range(20)]
+                assert {await one.code() for one in many} == {grpc.StatusCode.OK}
                 assert rejected_count(await export(BODY)) - before < 64 * 1024
         finally:
             process.terminate()
@@ -133,6 +137,18 @@ def test_a_port_that_is_taken_is_an_error_and_not_shared() -> None:
     within(10, scenario)
 
 
+@pytest.mark.parametrize("level", range(1, 10))
+def test_what_is_no_compression_passes_as_it_is_and_deflate_of_any_level_is_seen(level: int) -> None:
+    looks_so = b"\x78\x9c\x01 and no deflate"
+    for body in (BODY, b"", looks_so, bytes(100)):
+        assert _inflated(body, 1000) == body
+        assert _inflated(zlib.compress(body, level), 1000) == body
+        assert _inflated(gzip.compress(body, level), 1000) == body
+    for bomb in (zlib.compress(bytes(1001), level), gzip.compress(bytes(1001), level)):
+        with pytest.raises(TooLarge):
+            _inflated(bomb, 1000)
+
+
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     """Of HTTP/2 (RFC 9113 §4.1)."""
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
@@ -157,11 +173,13 @@ def request_in(coding: str, body: bytes) -> bytes:
     [
         ("deflate", zlib.compress(BODY), b"0"),
         ("gzip", gzip.compress(BODY), b"0"),
+        ("gzip", gzip.compress(BODY)[:-3], b"3"),
+        ("gzip", gzip.compress(BODY) + b"more", b"3"),
         ("zstd", b"\x28\xb5\x2f\xfd", b"13"),
         ("snappy", b"\2\4" + BODY, b"13"),
     ],
 )
-def test_the_library_takes_gzip_and_deflate_and_refuses_other_compression(
+def test_gzip_and_deflate_are_taken_and_the_library_refuses_other_compression(
     coding: str, body: bytes, status: bytes
 ) -> None:
     """As docs/reliability.md says; should it take more one day, the page may."""

@@ -150,8 +150,8 @@ class Keeping:
     def _change(self, effects: Sequence[Effect], bodies: list[Body], wall_ns: int, *, forget: bool) -> Change:
         closed = [effect for effect in effects if isinstance(effect, Closed)]
         spoken = self._spoken(closed)
-        traces = {trace_of(effect) for effect in effects} | {run.trace_id for run in spoken}
-        traces &= self._kept | set(self._coming)
+        seen = {trace_of(effect) for effect in effects} | {run.trace_id for run in spoken}
+        traces = {trace_id for trace_id in seen if trace_id in self._kept or trace_id in self._coming}
         settled = [trace_id for trace_id in traces if self._is_settled(trace_id)]
         self._kept.difference_update(settled)
         partly = traces.difference(settled)

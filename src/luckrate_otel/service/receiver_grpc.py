@@ -11,9 +11,10 @@ from typing import cast
 import grpc
 import grpc.aio
 
-from luckrate_otel.errors import LuckrateError
+from luckrate_otel.errors import LuckrateError, Rejected, TooLarge
 from luckrate_otel.service.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
 from luckrate_otel.service.auth import Token, authorise
+from luckrate_otel.service.inflate import Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials
@@ -27,6 +28,10 @@ MAX_MESSAGE_BYTES = 64 * 2**20
 # concurrent calls answers RESOURCE_EXHAUSTED, on which a sender drops its data.)
 MAX_STREAMS = 100
 
+# How the library's compressions begin: it writes no others, and refuses others.
+_GZIP = b"\x1f\x8b"
+_DEFLATE = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
@@ -34,17 +39,22 @@ class GrpcReceiver:
     """One gRPC server for all signals; hands each body to `accept` and answers by the table of answers.py.
 
     token: bearer token that senders must give, None for none. max_message_bytes holds before and after inflating.
-    refused: requests not taken, by outcome; without those that the library refuses itself (too large, no such method).
+    refused: requests not taken, by outcome; without those that the library refuses itself (too large as sent, no such
+    method).
     """
 
     def __init__(self, accept: Accept, *, token: Token = None, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._accept = accept
         self._token = token
+        self._max_message_bytes = max_message_bytes
         self._repeats = Repeats(time.monotonic_ns)
         self.refused: Counter[Outcome] = Counter()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", max_message_bytes),
+                # It would inflate all that come at once, each up to the limit, before a handler is asked: twenty bodies
+                # of 60 KB took two gigabytes.
+                ("grpc.per_message_decompression", 0),
                 ("grpc.max_concurrent_streams", MAX_STREAMS),
                 # Two processes on one port would share its traffic by chance, and with it the spans of a trace.
                 ("grpc.so_reuseport", 0),
@@ -77,13 +87,16 @@ class GrpcReceiver:
             try:
                 if self._token is not None:
                     authorise(_authorization(context), self._token)
-                accepted = await self._accept(signal, body)
+                accepted = await self._accept(signal, _inflated(body, self._max_message_bytes))
             except (LuckrateError, Refused) as error:
-                return await self._refuse(context, refusal(error))
+                refused = refusal(error)
             except Exception as error:  # noqa: BLE001 - one request is isolated from the next
                 self._report(signal, error)
-                return await self._refuse(context, refusal(error))
-            return accepted_body(signal, accepted)
+                refused = refusal(error)
+            else:
+                return accepted_body(signal, accepted)
+            # Not in the handler of the error, whose traceback holds the whole request while the answer is on its way.
+            return await self._refuse(context, refused)
 
         return export
 
@@ -98,6 +111,29 @@ class GrpcReceiver:
         if quiet is not None:
             # The type and place, not the text: an error may quote the data it failed on.
             log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
+
+
+def _inflated(body: bytes, max_bytes: int) -> bytes:
+    """A message as it was before its compression, of which the library tells nothing; as Body raises.
+
+    No protobuf begins as gzip does. One may begin as deflate does, but none of OTLP's: then it is what it is.
+    """
+    if body.startswith(_GZIP):
+        return _whole(body, "gzip", max_bytes)
+    if body.startswith(_DEFLATE):
+        try:
+            return _whole(body, "deflate", max_bytes)
+        except TooLarge:
+            raise
+        except Rejected:
+            return body
+    return body
+
+
+def _whole(body: bytes, coding: str, max_bytes: int) -> bytes:
+    made = Body(coding=coding, max_bytes=max_bytes)
+    made.feed(body)
+    return made.finish()
 
 
 def _authorization(context: Context) -> str | bytes | None:
