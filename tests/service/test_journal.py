@@ -17,7 +17,7 @@ import pytest
 
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
 from luckrate_otel.service import journal_file, journal_room
-from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal import LARGE_BYTES, Journal
 from luckrate_otel.service.journal_file import Full, JournalFile, Kept
 from luckrate_otel.service.journal_rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
 from luckrate_otel.service.packing import Packer
@@ -440,6 +440,32 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
             with pytest.raises(Busy, match="removed or replaced"):
                 journal.check(0)
             await journal.flush()
+        await journal.close()
+
+    within(20, scenario)
+
+
+def test_a_large_request_that_a_short_disk_has_no_room_for_is_refused_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it were tried, the reserve would go and every other sender be refused with it, each time it comes again."""
+
+    async def scenario() -> None:
+        disk = Disk(monkeypatch, 10**9)
+        file = JournalFile(tmp_path)
+        file.empty()
+        journal = Journal(file, 10**9)
+        disk.free = 2 * LARGE_BYTES + 1
+        for size, refused in ((LARGE_BYTES, False), (LARGE_BYTES + 1, True), (10 * LARGE_BYTES, True)):
+            if refused:
+                with pytest.raises(Busy, match="no room for a request of this size"):
+                    journal.check(size)
+            else:
+                journal.check(size)
+        disk.free = 2 * LARGE_BYTES + 2
+        journal.check(LARGE_BYTES + 1)
+        assert file._room.has_reserve
+        assert journal.trouble == ""
         await journal.close()
 
     within(20, scenario)

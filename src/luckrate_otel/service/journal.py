@@ -34,6 +34,10 @@ BUSY: Final = 0.01
 # What only goes (deliveries, settled traces) waits so long for others, in seconds. A crash before repeats them.
 LINGER: Final = 0.1
 
+# A request over this size is refused by itself when the disk is short. Smaller ones are not looked at: the reserve is
+# for them, and once it is needed all are refused for a while.
+LARGE_BYTES: Final = 2**20
+
 # After so many seconds without a change the write-ahead file is emptied, so that nothing delivered stays readable.
 IDLE: Final = 2.0
 
@@ -100,6 +104,8 @@ class Journal:
             raise TooLarge(f"request of {size} bytes is larger than the whole journal")
         if self._file.used_bytes + self._pending_bytes + size > self._max_bytes:
             raise Busy("the journal is full", RETRY_AFTER)
+        if size > LARGE_BYTES and not self._file.has_room(size):
+            raise Busy("the disk has no room for a request of this size", RETRY_AFTER)
 
     def write(self, change: Change, *, owed: bool = False) -> asyncio.Future[None]:
         """Begin to write a change; the future is done when it is committed.

@@ -257,6 +257,10 @@ class JournalFile:
 
     # ---- room ------------------------------------------------------------------------------------
 
+    def has_room(self, coming: int) -> bool:
+        """Whether that many bytes of rows can be taken without the reserve. For any thread."""
+        return self._room.has_room(coming)
+
     def restore_reserve(self) -> bool:
         """Take the reserve again; False if there is no room for it, or the journal itself is gone."""
         return self._room.restore()

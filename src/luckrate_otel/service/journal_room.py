@@ -57,6 +57,14 @@ class Room:
         if needed > free:
             raise OSError("the disk is full")
 
+    def has_room(self, coming: int) -> bool:
+        """Whether that many bytes of rows would leave the reserve alone. For any thread."""
+        try:
+            disk = os.statvfs(self._path.parent)
+        except OSError:
+            return False
+        return 2 * coming + self._ahead_bytes() <= disk.f_bavail * disk.f_frsize
+
     def _check_place(self) -> None:
         """What is written to a file that was deleted is lost with this process. Raises OSError."""
         with suppress(OSError):
