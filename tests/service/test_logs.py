@@ -6,7 +6,10 @@ import json
 import logging
 import sys
 
-from luckrate_otel.service.logs import JsonFormatter, TextFormatter
+import pytest
+
+from luckrate_otel.service.logs import Calm, JsonFormatter, TextFormatter, configure
+from luckrate_otel.service.repeats import EVERY_NS
 
 FORGED = "span\n2026-01-01 ERROR all is lost\r\x1b[2J\x1b]0;owned\x07\u2028\u202eevil\x9b1m\x00"
 
@@ -47,3 +50,35 @@ def test_an_exception_is_named_and_placed_but_not_quoted() -> None:
         assert "ValueError: " in line
         assert "test_logs.py" in line
         assert "\n" not in line
+
+
+def test_what_a_library_says_again_and_again_is_one_line_a_minute() -> None:
+    """Of each place in it, whatever the text; our own lines all pass."""
+
+    def told(name: str, line: int, text: str) -> str | None:
+        made = logging.LogRecord(name, logging.ERROR, "selector_events.py", line, "accept: %s", (text,), None)
+        return made.getMessage() if calm.filter(made) else None
+
+    now_ns = 0
+    calm = Calm(lambda: now_ns)
+    assert [told("asyncio", 1, text) for text in "abc"] == ["accept: a", None, None]
+    assert told("asyncio", 2, "d") == "accept: d"
+    assert [told("luckrate_otel.service.sender", 1, text) for text in "ef"] == ["accept: e", "accept: f"]
+    assert told("luckrate_otelish", 1, "g") == "accept: g"
+    now_ns = EVERY_NS
+    assert told("asyncio", 1, "h") == "accept: h (2 more unlogged)"
+    assert told("luckrate_otelish", 1, "i") == "accept: i"
+
+
+def test_the_programs_log_is_calm(capfd: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    try:
+        configure("text")
+        for _ in range(3):
+            logging.getLogger("asyncio").error("out of file descriptors")
+            logging.getLogger("luckrate_otel.x").error("ours")
+    finally:
+        logging.basicConfig(handlers=before, level=level, force=True)
+    lines = [line.partition(" ERROR ")[2] for line in capfd.readouterr().err.splitlines()]
+    assert lines == ["out of file descriptors", "ours", "ours", "ours"]

@@ -9,9 +9,15 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from luckrate_otel.service.repeats import Repeats
+
+_OWN: Final = "luckrate_otel"
 
 # All that moves a cursor, ends a line or turns the direction of writing: C0, DEL, C1, and Unicode's own.
 _CONTROLS: Final = {
@@ -23,8 +29,27 @@ _CONTROLS: Final = {
 def configure(form: str, level: int = logging.INFO) -> None:
     """Send all logs to standard error. form: `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(Calm(time.monotonic_ns))
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(handlers=[handler], level=level, force=True)
+
+
+class Calm(logging.Filter):
+    """Libraries say the same of every attempt: out of file descriptors, asyncio writes hundreds of lines a second, and
+    whoever opens connections would fill the disk. One line a minute is left of each; our own are limited where they are
+    written."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        super().__init__()
+        self._repeats = Repeats(clock)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.partition(".")[0] == _OWN:
+            return True
+        quiet = self._repeats.due((record.name, record.pathname, record.lineno))
+        if quiet:
+            record.msg, record.args = f"{record.getMessage()} ({quiet} more unlogged)", ()
+        return quiet is not None
 
 
 class TextFormatter(logging.Formatter):
