@@ -76,7 +76,8 @@ class Change:
     """One atomic step: rows that come, then rows that go.
 
     delivered: (number, destination) pairs, destination "" with the last of them. settled: traces of which nothing
-    waits. final: run ids that nothing late can change any more.
+    waits. final: run ids that nothing late can change any more. arrivals: spans and records that wait in memory until
+    the step is written.
     """
 
     bodies: Sequence[Body] = ()
@@ -86,6 +87,7 @@ class Change:
     delivered: Sequence[tuple[int, str]] = ()
     settled: Sequence[str] = ()
     final: Sequence[str] = ()
+    arrivals: int = 0
 
     def __bool__(self) -> bool:
         return bool(
