@@ -81,11 +81,25 @@ def held_by(file: Path) -> list[Any]:
     return [one["data"] for one in documents(file) if one["kind"] == "ConfigMap"]
 
 
+def collector_config() -> str:
+    (text,) = [data["collector.yaml"] for file in MANIFESTS for data in held_by(file) if "collector.yaml" in data]
+    return str(text)
+
+
+def test_collector_inside_manifests_takes_every_signal() -> None:
+    """From applications all three; from the replicas spans and verdict log events, as their metrics are scraped."""
+    pipelines = YAML(typ="safe").load(collector_config())["service"]["pipelines"]
+    taken = {(receiver, name.split("/")[0]) for name, one in pipelines.items() for receiver in one["receivers"]}
+    assert taken == {
+        *(("otlp", signal) for signal in ("traces", "logs", "metrics")),
+        *(("otlp/graded", signal) for signal in ("traces", "logs")),
+    }
+
+
 @pytest.mark.programs
 def test_collector_takes_the_configuration_inside_manifests(tmp_path: Path) -> None:
-    (text,) = [data["collector.yaml"] for file in MANIFESTS for data in held_by(file) if "collector.yaml" in data]
     config = tmp_path / "collector.yaml"
-    config.write_text(text, encoding="utf-8")
+    config.write_text(collector_config(), encoding="utf-8")
     check(program("otelcol"), "validate", "--config", str(config))
 
 
