@@ -80,14 +80,22 @@ def tap(site: Site) -> None:
 
 def scaled(site: Site) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Gives the addresses of the two replicas."""
-    first, second = (
-        free_addresses("LUCKRATE", "LUCKRATE_METRICS", "LUCKRATE_ADMIN"),
-        free_addresses("LUCKRATE", "LUCKRATE_METRICS", "LUCKRATE_ADMIN"),
-    )
-    site.collector("scaled/collector.yaml", LUCKRATE_1=first["LUCKRATE"], LUCKRATE_2=second["LUCKRATE"])
-    site.processor("scaled/luckrate.yaml", **first)
-    site.processor("scaled/luckrate.yaml", **second, LUCKRATE_JOURNAL=str(site.folder / "second"))
+    first, second = balanced(site)
+    replica(site, first)
+    replica(site, second)
     return first, second
+
+
+def balanced(site: Site) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The Collector of the scaled shape alone, and the addresses of the replicas that it knows."""
+    first, second = (free_addresses("LUCKRATE", "LUCKRATE_METRICS", "LUCKRATE_ADMIN") for _ in range(2))
+    site.collector("scaled/collector.yaml", LUCKRATE_1=first["LUCKRATE"], LUCKRATE_2=second["LUCKRATE"])
+    return first, second
+
+
+def replica(site: Site, addresses: Mapping[str, str]) -> None:
+    journal = site.folder / f"journal-{addresses['LUCKRATE'].rpartition(':')[2]}"
+    site.processor("scaled/luckrate.yaml", **addresses, LUCKRATE_JOURNAL=str(journal))
 
 
 def kafka(site: Site) -> None:

@@ -23,11 +23,13 @@ from tests.programs.site import (
     Site,
     agent_first,
     assert_each_span_once,
+    balanced,
     broker,
     consume,
     counted,
     judged,
     kafka,
+    replica,
     scaled,
     scraped,
     sidecar,
@@ -113,7 +115,7 @@ def test_tap_sends_verdicts_and_leaves_the_spans_alone(site: Site) -> None:
 
 
 def test_tap_without_a_processor_hurts_nobody(site: Site) -> None:
-    site.collector("tap/collector.yaml", COPY_QUEUE="1")
+    site.collector("tap/collector.yaml", COPY_BYTES="100000")
     plays: list[Play] = []
 
     def copies_are_dropped() -> bool:
@@ -132,9 +134,30 @@ def test_scaled_keeps_each_trace_on_one_replica(site: Site) -> None:
     site.wait_for_verdicts(3 * len(VERDICTS))
     assert verdicts(site, sent) == sorted(EXPECTED * 3)
     assert_each_span_once(site, sent)
-    graded = [scraped(replica["LUCKRATE_METRICS"], "luckrate_runs") for replica in replicas]
+    graded = [scraped(one["LUCKRATE_METRICS"], "luckrate_runs") for one in replicas]
     assert sum(graded) == 3 * len(VERDICTS)
     assert all(graded)
+
+
+def test_sidecar_keeps_what_comes_before_the_processor_is_there(site: Site) -> None:
+    site.collector("sidecar/collector.yaml")
+    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
+    site.processor("sidecar/luckrate.yaml")
+    site.wait_for_verdicts(len(VERDICTS))
+    assert verdicts(site, sent) == EXPECTED
+    assert_each_span_once(site, sent)
+
+
+def test_scaled_keeps_what_is_meant_for_a_replica_that_is_away(site: Site) -> None:
+    first, second = balanced(site)
+    replica(site, first)
+    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS, times=3)
+    until(lambda: scraped(first["LUCKRATE_METRICS"], "luckrate_spans_received") > 0)
+    replica(site, second)
+    site.wait_for_verdicts(3 * len(VERDICTS))
+    assert verdicts(site, sent) == sorted(EXPECTED * 3)
+    assert_each_span_once(site, sent)
+    assert scraped(second["LUCKRATE_METRICS"], "luckrate_runs") > 0
 
 
 def test_kafka(site: Site) -> None:

@@ -96,6 +96,15 @@ def test_collector_inside_manifests_takes_every_signal() -> None:
     }
 
 
+def test_collector_inside_manifests_knows_every_replica() -> None:
+    exporter = YAML(typ="safe").load(collector_config())["exporters"]["load_balancing/luckrate"]
+    (replicas,) = [one for file in MANIFESTS for one in documents(file) if one["kind"] == "StatefulSet"]
+    name, spec, where = replicas["metadata"]["name"], replicas["spec"], replicas["metadata"]["namespace"]
+    assert exporter["resolver"]["static"]["hostnames"] == [
+        f"{name}-{i}.{spec['serviceName']}.{where}.svc.cluster.local:4317" for i in range(spec["replicas"])
+    ]
+
+
 @pytest.mark.programs
 def test_collector_takes_the_configuration_inside_manifests(tmp_path: Path) -> None:
     config = tmp_path / "collector.yaml"
