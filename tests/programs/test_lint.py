@@ -12,7 +12,6 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.programs.backends import Prometheus, prometheus
-from tests.programs.found import program
 from tests.programs.lint import Finding, lint, panels
 
 pytestmark = pytest.mark.programs
@@ -26,7 +25,6 @@ CLEAN = BOARDS["luckrate-processor.json"]
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A Prometheus without data: only its parser is asked."""
-    program("prometheus")
     folder = tmp_path_factory.mktemp("parser")
     (folder / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
     with prometheus(folder, folder / "prometheus.yml") as ready:
