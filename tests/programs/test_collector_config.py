@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -176,18 +176,27 @@ def test_kafka_keeps_spans_and_logs_of_a_trace_together(site: Site, tmp_path_fac
         consume(pair)
     # Three partitions of each topic, by the order of the names.
     until(lambda: [partitions(pair) for pair in pairs] == [4, 2], what=lambda: [partitions(pair) for pair in pairs])
-    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS, times=2)
-    traces = {trace_id for one in sent.plays for trace_id in one.trace_ids}
-    for trace_id in traces:
-        site.generate("logs", "--logs=1", "--body=of the application", f"--trace-id={trace_id}")
+    plays: list[Play] = []
 
-    def arrived() -> list[set[str]]:
-        return [{log.trace_id for log in pair.sink.logs if log.body == "of the application"} for pair in pairs]
+    def both_have_some() -> bool:
+        (one,) = play(site.env["OTLP_GRPC"], "langgraph", ["s1"]).plays
+        plays.append(one)
+        for trace_id in one.trace_ids:
+            site.generate("logs", "--logs=1", "--body=of the application", f"--trace-id={trace_id}")
+        return all(pair.sink.spans for pair in pairs)
 
-    until(lambda: set().union(*arrived()) == traces, what=arrived)
-    until(lambda: sum(len(pair.sink.spans) for pair in pairs) >= sent.span_count)
-    assert [{span.head.trace_id for span in pair.sink.spans} for pair in pairs] == arrived()
-    assert all(arrived())
+    until(both_have_some)
+    traces = {trace_id for one in plays for trace_id in one.trace_ids}
+    until(lambda: set().union(*logged(pairs)) == traces, what=lambda: logged(pairs))
+    count = Sent(tuple(plays)).span_count
+    until(lambda: sum(len(pair.sink.spans) for pair in pairs) == count)
+    assert [{span.head.trace_id for span in pair.sink.spans} for pair in pairs] == logged(pairs)
+    assert all(logged(pairs))
+
+
+def logged(pairs: Sequence[Site]) -> list[set[str]]:
+    """The traces of the application's log records that each pair sent on."""
+    return [{log.trace_id for log in pair.sink.logs if log.body == "of the application"} for pair in pairs]
 
 
 def partitions(site: Site) -> float:
