@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from luckrate_otel.demo.captured import Play
 from tests.programs.backends import prometheus
@@ -252,6 +253,25 @@ def test_the_queue_can_be_kept_on_disk(tmp_path: Path) -> None:
     more = [argument for key, value in kept.items() for argument in ("--config", f"yaml:{key}: {value}")]
     command = [program("otelcol"), "validate", "--config", str(CONFIGS / "sidecar/collector.yaml"), *more]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+MANIFEST = CONFIGS.parent / "examples/deploy/kubernetes/scaled.yaml"
+COLLECTORS = {
+    **{str(file.relative_to(CONFIGS)): file.read_text("utf-8") for file in sorted(CONFIGS.glob("*/collector*.yaml"))},
+    "kubernetes": re.findall(r"  collector.yaml: \|\n((?:    .*\n|\n)+)", MANIFEST.read_text("utf-8"))[0],
+}
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_retries_come_before_a_run_is_judged(name: str) -> None:
+    """A Collector's own begin at 5 s and grow to 30 s; each is up to half as long again. clocks.settle is 10 s."""
+    exporters = YAML(typ="safe").load(COLLECTORS[name])["exporters"]
+    ours = [exporter for key, exporter in exporters.items() if key.endswith("/luckrate")]
+    for exporter in (one["protocol"]["otlp"] if "protocol" in one else one for one in ours):
+        # Without a queue requests come one after the other, in their order.
+        if exporter["sending_queue"]["enabled"]:
+            retries = exporter["retry_on_failure"]
+            assert (retries["initial_interval"], retries["max_interval"]) == ("200ms", "1s")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
