@@ -265,13 +265,11 @@ COLLECTORS = {
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_retries_come_before_a_run_is_judged(name: str) -> None:
     """A Collector's own begin at 5 s and grow to 30 s; each is up to half as long again. clocks.settle is 10 s."""
-    exporters = YAML(typ="safe").load(COLLECTORS[name])["exporters"]
-    ours = [exporter for key, exporter in exporters.items() if key.endswith("/luckrate")]
-    for exporter in (one["protocol"]["otlp"] if "protocol" in one else one for one in ours):
-        # Without a queue requests come one after the other, in their order.
-        if exporter["sending_queue"]["enabled"]:
-            retries = exporter["retry_on_failure"]
-            assert (retries["initial_interval"], retries["max_interval"]) == ("200ms", "1s")
+    config = YAML(typ="safe").load(COLLECTORS[name])
+    ours = [exporter for key, exporter in config["exporters"].items() if key.endswith("/luckrate")]
+    retries = [(one["protocol"]["otlp"] if "protocol" in one else one)["retry_on_failure"] for one in ours]
+    retries += [receiver["error_backoff"] for receiver in config["receivers"].values() if "error_backoff" in receiver]
+    assert all((one["initial_interval"], one["max_interval"]) == ("200ms", "1s") for one in retries)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
