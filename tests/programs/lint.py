@@ -1,8 +1,8 @@
 """A linter for Grafana dashboards with Prometheus queries.
 
-The rules have the names, and ask for what the documentation says, of the rules of Grafana's dashboard linter, which no
-package registry offers; so a `.lint` file of its form names what is excluded, and why. Queries are read as Prometheus'
-own parser reads them: not by pattern.
+The rules have the names, and ask for what the documentation says, of the rules of Grafana's dashboard linter, whose
+module could not be had; so a `.lint` file of its form names what is excluded, and why. Queries are read as Prometheus'
+own parser reads them, not by pattern.
 """
 
 from __future__ import annotations
