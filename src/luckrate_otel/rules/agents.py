@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import as_one, by_tool
 from luckrate_otel.rules.finding import at_step, call, concluded, named
-from luckrate_otel.rules.key import Key, Place, count, entries, suggestion, tool, tool_names, whole
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, count, entries, suggestion, tool, tool_names, whole
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.telemetry import NOTHING, Value, nothing
@@ -61,7 +62,16 @@ _SHAPE = shapes.a_map(
     )
 )
 
-AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING, _SHAPE)
+
+def _clauses(key: str, value: Value, aliases: Aliases) -> Iterator[Clause]:
+    """Its budgets; of tools that are not its own, a finding says itself which they are."""
+    for agent, item in value.items():
+        if item.get("max_steps") is not None:
+            yield from as_one(f"{key}.{agent}.max_steps", item["max_steps"], aliases)
+        yield from by_tool(f"{key}.{agent}.max_calls", item.get("max_calls", NOTHING), aliases)
+
+
+AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING, _SHAPE, _clauses)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

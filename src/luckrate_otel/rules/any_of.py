@@ -10,6 +10,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key, Place, entries, items, suggestion
@@ -84,7 +85,7 @@ _SHAPE = shapes.a_list(
     )
 )
 
-ANY_OF: Key[tuple[Choice, ...]] = Key("any_of", _choices, (), _SHAPE)
+ANY_OF: Key[tuple[Choice, ...]] = Key("any_of", _choices, (), _SHAPE, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

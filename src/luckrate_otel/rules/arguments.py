@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import plain
 from luckrate_otel.rules import shapes
-from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
+from luckrate_otel.rules.finding import named
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, kind, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
+from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import NOTHING, Value
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 GIVEN = ("user", "system", "definition")
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+# Keywords whose values are no schemas, whatever they look like.
+_DATA = frozenset({"enum", "const", "default", "examples"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,23 @@ def _of_tool(value: Value, place: Place) -> Arguments:
 
 _SHAPE = shapes.a_map({"type": "object", "properties": {"from": shapes.a_map(shapes.TEXTS)}})
 
-ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
+
+def _clauses(key: str, value: Value, aliases: Aliases) -> Iterator[Clause]:
+    """`from` is no part of them: the rule that reads it tells its findings apart by argument and sources."""
+    for name, item in value.items():
+        clause = f"{key}.{named(aliases.get(name, name))}"
+        yield clause, clause, {word: part for word, part in item.items() if word != "from"}
+
+
+ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE, _clauses)
 
 
 # ---- sources -----------------------------------------------------------------------------------
 
 
 def _sources(value: Value, place: Place) -> tuple[Source, ...]:
+    if isinstance(value, str):
+        return (_source(text(value, place), place),)
     return tuple(_source(item, place.at(i)) for i, item in enumerate(texts(value, place)))
 
 
@@ -81,7 +96,7 @@ def _source(written: str, place: Place) -> Source:
     if written in GIVEN:
         return Source(written, given=written)
     name, _, path = written.partition(".$")
-    return Source(written, tool=tool(name, place), path=parse_path(path, place))
+    return Source(written, tool=tool(name, place, GIVEN), path=parse_path(path, place))
 
 
 def leads_to(path: Path, text: str) -> bool:
@@ -128,7 +143,24 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
     for reference in bad:
         place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
-    return None if bad else draft(schema)
+    usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
+    return None if bad or not all(usable) else draft(schema)
+
+
+def _patterns(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:
+    """Every regular expression in a schema, with its place."""
+    if isinstance(schema, list):
+        for i, item in enumerate(schema):
+            yield from _patterns(item, place.at(i))
+    if not isinstance(schema, dict):
+        return
+    for key, item in schema.items():
+        if key == "pattern" and isinstance(item, str) and item:
+            yield item, place.at(key)
+        if key == "patternProperties" and isinstance(item, dict):
+            yield from ((pattern, place.at(key).at(pattern)) for pattern in item if pattern)
+        if key not in _DATA:
+            yield from _patterns(item, place.at(key))
 
 
 def _references(schema: Value) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
@@ -14,7 +15,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, (), shapes.TOOLS)
+FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, (), shapes.TOOLS, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

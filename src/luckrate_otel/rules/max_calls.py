@@ -10,6 +10,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls
 from luckrate_otel.rules.clauses import Found, Reading, judge
+from luckrate_otel.rules.contents import by_tool
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key, Place, entries, suggestion, tool, whole
 from luckrate_otel.rules.lens import Hit, Lens
@@ -64,7 +65,7 @@ _SHAPE = shapes.a_map(
     )
 )
 
-MAX_CALLS: Key[tuple[Limit, ...]] = Key("max_calls", _limits, (), _SHAPE)
+MAX_CALLS: Key[tuple[Limit, ...]] = Key("max_calls", _limits, (), _SHAPE, by_tool)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

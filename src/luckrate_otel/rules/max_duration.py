@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import as_one
 from luckrate_otel.rules.finding import concluded, on_run
 from luckrate_otel.rules.key import Key, seconds
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
@@ -15,7 +16,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-MAX_DURATION: Key[float | None] = Key("max_duration", seconds, None, shapes.DURATION)
+MAX_DURATION: Key[float | None] = Key("max_duration", seconds, None, shapes.DURATION, as_one)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

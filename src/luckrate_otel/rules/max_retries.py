@@ -11,6 +11,7 @@ from luckrate_otel.model import Severity, Step, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
+from luckrate_otel.rules.contents import one_or_each_item
 from luckrate_otel.rules.finding import NO_RETURN, call, gap_of
 from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whole
 from luckrate_otel.rules.lens import Lens
@@ -69,7 +70,7 @@ _ONE = shapes.either(
 )
 _SHAPE = shapes.either({"type": "null"}, _ONE, shapes.a_list(_ONE))
 
-MAX_RETRIES: Key[tuple[Retries, ...]] = Key("max_retries", _parse, (), _SHAPE)
+MAX_RETRIES: Key[tuple[Retries, ...]] = Key("max_retries", _parse, (), _SHAPE, one_or_each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

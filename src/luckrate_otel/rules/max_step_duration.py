@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import by_tool
 from luckrate_otel.rules.finding import at_step, call, concluded
-from luckrate_otel.rules.key import Key, Place, entries, seconds, tool
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, seconds, tool
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.telemetry import NOTHING, Value
@@ -34,9 +35,16 @@ def _budgets(value: Value, place: Place) -> Mapping[str, float]:
     return read
 
 
-MAX_STEP_DURATION: Key[Mapping[str, float]] = Key(
-    "max_step_duration", _budgets, NOTHING, shapes.either(shapes.DURATION, shapes.a_map(shapes.DURATION))
-)
+def _clauses(key: str, value: Value, aliases: Aliases) -> Iterator[Clause]:
+    by_name = dict(value) if isinstance(value, Mapping) else {OTHERS: value}
+    if OTHERS in by_name:
+        yield key, key, by_name.pop(OTHERS)
+    yield from by_tool(key, by_name, aliases)
+
+
+_SHAPE = shapes.either(shapes.DURATION, shapes.a_map(shapes.DURATION))
+
+MAX_STEP_DURATION: Key[Mapping[str, float]] = Key("max_step_duration", _budgets, NOTHING, _SHAPE, _clauses)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import as_one
 from luckrate_otel.rules.finding import concluded, on_run
 from luckrate_otel.rules.key import Key, count
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
@@ -14,7 +15,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-MAX_STEPS: Key[int | None] = Key("max_steps", count(0), None, shapes.BUDGET)
+MAX_STEPS: Key[int | None] = Key("max_steps", count(0), None, shapes.BUDGET, as_one)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

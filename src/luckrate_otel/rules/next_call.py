@@ -11,6 +11,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key
 from luckrate_otel.rules.lens import Lens
@@ -21,7 +22,7 @@ from luckrate_otel.rules.same import About
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-NEXT: Key[tuple[Pair, ...]] = Key("next", parse_pairs, (), shapes.PAIRS)
+NEXT: Key[tuple[Pair, ...]] = Key("next", parse_pairs, (), shapes.PAIRS, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

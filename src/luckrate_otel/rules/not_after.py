@@ -8,6 +8,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
 from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key
@@ -18,7 +19,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-NOT_AFTER: Key[tuple[Pair, ...]] = Key("not_after", parse_pairs, (), shapes.PAIRS)
+NOT_AFTER: Key[tuple[Pair, ...]] = Key("not_after", parse_pairs, (), shapes.PAIRS, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

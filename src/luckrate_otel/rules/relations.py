@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import at_step, concluded, gap_of, inner_path, named
 from luckrate_otel.rules.key import Key, Place, entries, items, suggestion, tool
@@ -93,7 +94,7 @@ _SHAPE = shapes.a_list(
     shapes.either(shapes.TEXT, shapes.block({"that": shapes.TEXT, "same": shapes.ref("same")}, ("that",)))
 )
 
-RELATIONS: Key[tuple[Relation, ...]] = Key("relations", _parse, (), _SHAPE)
+RELATIONS: Key[tuple[Relation, ...]] = Key("relations", _parse, (), _SHAPE, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

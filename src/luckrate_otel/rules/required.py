@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
+from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.finding import concluded, named, on_run
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
@@ -15,7 +16,7 @@ from luckrate_otel.rules.rule import Rule
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, (), shapes.TOOLS)
+REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, (), shapes.TOOLS, each_item)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:

@@ -8,6 +8,7 @@ from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls
 from luckrate_otel.rules.clauses import Found, Reading, judge
+from luckrate_otel.rules.contents import as_one
 from luckrate_otel.rules.finding import call
 from luckrate_otel.rules.key import Key
 from luckrate_otel.rules.lens import Lens
@@ -18,7 +19,7 @@ from luckrate_otel.rules.sequence import begins, parse_sequence
 if TYPE_CHECKING:
     from luckrate_otel.spec import Spec
 
-STARTS_WITH: Key[tuple[Calls, ...]] = Key("starts_with", parse_sequence, (), shapes.SEQUENCE)
+STARTS_WITH: Key[tuple[Calls, ...]] = Key("starts_with", parse_sequence, (), shapes.SEQUENCE, as_one)
 
 
 def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
