@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.parts import Parts
+from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.kinds import Kinds
 from luckrate_otel.join.tree import Tree
 
 MAIN = "main"
@@ -16,18 +16,18 @@ MAIN = "main"
 class Agents:
     """Answers for the spans of one run."""
 
-    def __init__(self, run: Parts, tree: Tree) -> None:
+    def __init__(self, kinds: Kinds, tree: Tree) -> None:
         self._tree = tree
         # Agents that stand beside their tools instead of above them (n8n), per parent.
         self._beside: dict[str, list[Facts]] = {}
         self._agreed: dict[str, set[str]] = {}
         # Where only steps of a workflow name an agent, and all name the same one (LlamaIndex).
-        names = {f.agent for f in run.containers if f.role is Role.WRAPPER and f.agent and not f.log}
+        names = {f.agent for f in kinds.containers if f.role is Role.WRAPPER and f.agent and not f.log}
         self._only = next(iter(names)) if len(names) == 1 else None
-        for fact in run.containers:
+        for fact in kinds.containers:
             if not fact.log and (fact.role is Role.AGENT or fact.delegate):
                 self._beside.setdefault(fact.head.parent_id, []).append(fact)
-        for some in (run.tools, run.models):
+        for some in (kinds.tools, kinds.models):
             for fact in some:
                 if fact.delegate and not fact.log:
                     self._beside.setdefault(fact.head.parent_id, []).append(fact)
@@ -38,9 +38,9 @@ class Agents:
     def of(self, execution: Execution | None, issue: Issue | None) -> str:
         """The name, `main` where nothing tells.
 
-        What the span says itself, then the nearest agent above it (or above a second span of the same call),
-        then the model
-        call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's name.
+        What the span says itself, then the nearest agent above it (or above a second span of the same call), then the
+        model call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's
+        name.
         """
         if execution is not None and execution.fact.agent and execution.fact.role is Role.TOOL:
             return execution.fact.agent

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
+from luckrate_otel.join.issue import Issue
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.telemetry import Value
 
@@ -19,8 +19,8 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     """Index of execution → index of issue. Each issue runs once at most, and never before its model call began.
 
     By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
-    arguments, and by tool alone where the span has no arguments. Of several, the
-    conversation's own and the latest model call win.
+    arguments, and by tool alone where the span has no arguments. Of several, the conversation's own and the latest
+    model call win.
     """
     pairs = _by_id(found, issues, tree)
     if len(pairs) == len(found):

@@ -10,8 +10,8 @@ from luckrate_otel.adapters.results import may_tell_failure
 from luckrate_otel.facts import Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.parts import Parts
+from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.kinds import Kinds
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.record import record
@@ -37,13 +37,13 @@ def steps(
     asked: tuple[Issue, ...],
     pairs: Mapping[int, int],
     *,
-    run: Parts,
+    kinds: Kinds,
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
     begun_ns: int,
 ) -> tuple[Placed, ...]:
     """All steps of a run, in issue order; `t` counts from begun_ns and is never negative."""
-    agents = Agents(run, tree)
+    agents = Agents(kinds, tree)
     turns = _turn_starts(found, asked, pairs)
     done = [
         _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns, begun_ns)
@@ -53,7 +53,7 @@ def steps(
         taken = {span for execution in found for span in execution.spans}
         used = set(pairs.values())
         for issue in (issue for at, issue in enumerate(asked) if at not in used):
-            span = agent_span(issue, run.facts, taken, tree) or handoff_span(issue, run.facts, taken)
+            span = agent_span(issue, kinds.facts, taken, tree) or handoff_span(issue, kinds.facts, taken)
             done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns))
             taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=attrgetter("order")))
