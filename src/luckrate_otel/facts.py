@@ -113,9 +113,9 @@ class Facts:
 
     head: of the span; for a log record the ids of the span it belongs to, with its own time as start and end.
     log: the facts come from a log record. agent: the name of the agent this span *is* (role agent) or was issued by
-    (role tool or model), where the telemetry says so reliably. bounds: an agent span that starts a run of its own kind
-    (False for wrappers that only look like agents, which are WRAPPER).
-    tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
+    (role tool or model), where the telemetry says so reliably.
+    tool … error: of a tool call; args_gap and result_gap: why args or result are None.
+    inputs, outputs: messages of a model call or agent. system: system texts that stand apart from them.
     task_input, final_output: texts an agent or wrapper span states itself.
     handoff: name of the agent that this span passes control to, where the telemetry says so itself.
     delegate: name of the agent that does the work of this call (an agent as a tool that has no agent span of its own).

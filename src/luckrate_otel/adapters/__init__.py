@@ -38,9 +38,8 @@ class Adapter:
     """A convention.
 
     scopes: exact scope names that are this adapter's; marker: attribute key whose presence makes a span of an unknown
-    scope this adapter's, None if only the scope tells. tool_spans: every call has a span, so that a run without
-    one made
-    no call, with content captured or not.
+    scope this adapter's, None if only the scope tells. tool_spans: every call has a span, so that a run without one
+    made no call, with content captured or not.
     """
 
     name: str

@@ -11,8 +11,7 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
 # Values that reached us without their names (Python *args, LangChain's single string argument) stand under this key
-# until
-# join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
+# until join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
 POSITIONAL = ""
 
 # No schema of a real tool nests this deep; comparing deeper values would exhaust the interpreter's stack.

@@ -2,9 +2,8 @@
 (`crewai.telemetry`).
 
 OpenLLMetry makes no tool spans: calls are in the messages of the OpenAI instrumentation, and without that only in the
-Python
-repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace of
-their own.
+Python repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace
+of their own.
 """
 
 from __future__ import annotations

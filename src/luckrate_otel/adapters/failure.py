@@ -1,8 +1,8 @@
 """Did the call of this span fail, and how: status, `error.type`, exception events.
 
 UNSET means success in the GenAI conventions; other emitters set OK. A call that was cancelled or interrupted is
-neither: it
-never returned, whatever status its span was closed with (LangSmith closes it OK, Splunk UNSET, others ERROR).
+neither: it never returned, whatever status its span was closed with (LangSmith closes it OK, Splunk UNSET, others
+ERROR).
 """
 
 from __future__ import annotations

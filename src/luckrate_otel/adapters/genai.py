@@ -2,8 +2,8 @@
 own.
 
 Operation name where there is one (1.33 on), else the attributes that a span has. Content: span attributes (1.37 on),
-else span
-events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details`), else the same as log events.
+else span events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details`), else the same as
+log events.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def read(span: Span) -> Facts | None:
 
 
 def _holds_a_conversation(span: Span) -> bool:
-    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
-    parts of it.
+    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats parts of
+    it.
     """
     operation = text_of(span.attributes.get(OPERATION))
     return operation is None or operation in OPERATIONS or operation.startswith("invoke_")

@@ -39,9 +39,8 @@ def read(span: Span) -> Facts | None:
 def _tool(span: Span) -> Facts | None:
     attributes = span.attributes
     completion = attributes.get(COMPLETION)
-    back = (
-        returned(completion) if completion != "{}" else Returned(None, gap=Gap.NOT_CAPTURED)
-    )  # a failed call's is empty
+    failed = completion == "{}"
+    back = Returned(None, gap=Gap.NOT_CAPTURED) if failed else returned(completion)
     found = mapping(completion)
     if set(found) == {"output"} and not isinstance(found["output"], Mapping):
         back = returned(found["output"])

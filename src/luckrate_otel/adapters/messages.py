@@ -1,9 +1,8 @@
 """Chat messages of every schema in use → Message, one reader for all.
 
 OpenTelemetry (role + parts, 1.37 on; body form of 1.28 to 1.36), OpenAI chat and responses items, Anthropic blocks,
-Bedrock Converse,
-Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are
-skipped, never raised.
+Bedrock Converse, Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK.
+Unknown parts are skipped, never raised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """n8n: native spans (scope `n8n-workflow`, 2.19 on) and the community tracekit (scope `n8n-instrumentation`).
 
 Native spans carry no arguments, results or prompts; a tool call is the span of a tool sub-node, agents and tools are
-siblings
-under their workflow. The Agents feature (scope `@n8n/agents`) is Vercel's SDK with GenAI attributes: see vercel_ai.
+siblings under their workflow. The Agents feature (scope `@n8n/agents`) is Vercel's SDK with GenAI attributes: see
+vercel_ai.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 `opentelemetry.instrumentation.openai_agents`).
 
 Superseded by the genai instrumentation, still in use. Its agent name on tool and model spans is a constant; the
-workflow
-looks like an agent; in responses mode calls and their results are Python reprs inside text parts.
+workflow looks like an agent; in responses mode calls and their results are Python reprs inside text parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a tool gave back, out of the wrappings that frameworks put around it.
 
 The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph
-handoff the
-whole conversation, which must not pass for the tool's output.
+handoff the whole conversation, which must not pass for the tool's output.
 """
 
 from __future__ import annotations

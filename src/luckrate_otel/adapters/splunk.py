@@ -1,8 +1,7 @@
 """Splunk's GenAI utilities (scope `opentelemetry.util.genai.handler`, splunk-otel-util-genai 0.1.x).
 
-GenAI conventions with three differences: `gen_ai.agent.name` is the outermost agent everywhere, every input message
-has the
-role user, and the output shows that a tool was called but not which.
+GenAI conventions with three differences: `gen_ai.agent.name` is the outermost agent everywhere, every input message has
+the role user, and the output shows that a tool was called but not which.
 """
 
 from __future__ import annotations

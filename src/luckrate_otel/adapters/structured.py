@@ -1,8 +1,7 @@
 """JSON or structured: the same content arrives as a JSON string on spans and as nested values on log records.
 
 Python SDKs before 1.45 can only put strings on a span, so most instrumentations dump JSON; size limits (SDK, Tempo)
-then
-cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
+then cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
 
 Decoded values and parsed JSON hold no mapping but dict, so dict is what is tested for: asking for the abstract Mapping
 takes ten times as long, a dozen times per span.

@@ -42,9 +42,8 @@ def read(span: Span) -> Facts | None:
         return _loop(span)
     found = genai.role_of(span)
     if found is Role.AGENT:
-        return genai.read_conversation(
-            span, found, adapter=NAME, inputs=(), outputs=()
-        )  # its gen_ai.prompt is a catalogue
+        # Without its messages: what it has under gen_ai.prompt is a catalogue.
+        return genai.read_conversation(span, found, adapter=NAME, inputs=(), outputs=())
     return facts(Role.WRAPPER, NAME, span) if found is not None else None
 
 
