@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from luckrate_otel.adapters import genai, python_repr
 from luckrate_otel.adapters.base import facts, name_of
-from luckrate_otel.adapters.messages import call
+from luckrate_otel.adapters.message_parts import call
 from luckrate_otel.adapters.messages import message as message_of
 from luckrate_otel.adapters.results import returned
 from luckrate_otel.adapters.structured import text_of

@@ -178,7 +178,7 @@ def _answer(fact: Facts) -> str | None:
 
 
 def _spoken(outputs: tuple[Message, ...], *, whole: bool = False) -> str | None:
-    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI SDK)."""
+    """The text of the last assistant message. whole: it may list the run's calls beside its text (Vercel AI SDK)."""
     for message in reversed(outputs):
         if message.role == "assistant":
             calls = any(isinstance(p, Call) for p in message.parts)
