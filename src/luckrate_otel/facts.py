@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head, Value, nothing
@@ -43,6 +44,10 @@ class Gap(StrEnum):
     HISTORY_MISSING = "history_missing"
     NO_TASK = "no_task"
     ERROR = "error"
+
+
+# The error of a call that never returned: nobody knows whether it succeeded, and there is no result to miss.
+NO_RETURN: Final = "no_return"
 
 
 @record(frozen=True, slots=True)

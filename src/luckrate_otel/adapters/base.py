@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from luckrate_otel.adapters.arguments import Arguments
+from luckrate_otel.adapters.failure import Failure
+from luckrate_otel.adapters.results import Returned
 from luckrate_otel.adapters.structured import text_of
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.record import replace
@@ -61,6 +64,16 @@ def name_of(value: Value) -> str | None:
 def facts(role: Role, adapter: str, span: Span, **fields: Any) -> Facts:
     """Facts of a span with everything that does not depend on the convention."""
     return completed(begun(role, adapter, span), fields)
+
+
+def call_facts(
+    adapter: str, span: Span, tool: str, args: Arguments, back: Returned, outcome: Failure, **fields: Any
+) -> Facts:
+    """Facts of the span of a tool call. Of a call that never returned, what stands as its result is none."""
+    (given, args_gap), (ok, error) = args, outcome
+    result = back.text if ok is not None else None
+    own = {"tool": tool, "args": given, "args_gap": args_gap, "result": result, "result_gap": back.gap}
+    return facts(Role.TOOL, adapter, span, **own, ok=ok, error=error, **fields)
 
 
 # Filled in field by field, while nobody else has it: half the price of passing a dozen keywords through two functions.

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 
 from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.telemetry import Span, Status
 
-NO_RETURN = "no_return"
 _CUT = re.compile(r"\b(CancelledError|KeyboardInterrupt|GeneratorExit|AbortError|SystemExit)\b")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s*at .*:\d+")
 MAX_ERROR_CHARS = 500

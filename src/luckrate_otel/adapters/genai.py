@@ -31,6 +31,7 @@ from luckrate_otel.adapters.results import Returned, outcome, returned, tells_fa
 from luckrate_otel.adapters.structured import text_of
 from luckrate_otel.facts import Evaluation, Facts, Gap, Message, Response, Role
 from luckrate_otel.telemetry import Head, LogRecord, Span, Value
+from luckrate_otel.vocabulary import EVALUATION_EVENT, EVALUATION_NAME
 
 NAME = "genai"
 
@@ -41,8 +42,6 @@ TOOL_NAME = "gen_ai.tool.name"
 CALL_ID = "gen_ai.tool.call.id"
 SYSTEM, DEFINITIONS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
 FINISH = "gen_ai.response.finish_reasons"
-EVALUATION = "gen_ai.evaluation.result"
-OWN_EVALUATION = "luckrate.path"  # ours, of an earlier hop: never read for grading
 
 # 1.38 on, and what emitters used before or beside it.
 ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.call.args", "gen_ai.tool.input")
@@ -253,13 +252,13 @@ def evaluations(span: Span) -> tuple[Evaluation, ...]:
     if not span.events and "gen_ai.evaluation.name" not in span.attributes:
         return ()
     own = _evaluation(span.attributes, span.head.end_ns)
-    told = (_evaluation(e.attributes, e.time_ns) for e in span.events if e.name == EVALUATION)
+    told = (_evaluation(e.attributes, e.time_ns) for e in span.events if e.name == EVALUATION_EVENT)
     return tuple(e for e in (own, *told) if e is not None)
 
 
 def _evaluation(attributes: Mapping[str, Value], time_ns: int) -> Evaluation | None:
     name = text_of(attributes.get("gen_ai.evaluation.name"))
-    if name is None or name == OWN_EVALUATION:
+    if name is None or name == EVALUATION_NAME:  # ours, of an earlier hop: never read for grading
         return None
     score = _score(attributes.get("gen_ai.evaluation.score.value"))
     return Evaluation(
@@ -291,7 +290,7 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
     if not name.startswith("gen_ai."):
         return None
     inputs, outputs = event_inputs(name, log.attributes, log.body), event_outputs(name, log.attributes, log.body)
-    evaluation = _evaluation(log.attributes, log.time_ns) if name == EVALUATION else None
+    evaluation = _evaluation(log.attributes, log.time_ns) if name == EVALUATION_EVENT else None
     system = instructions(either(log.attributes, log.body, SYSTEM))
     if not (inputs or outputs or evaluation or system):
         return None

@@ -214,6 +214,12 @@ def texts(value: Iterable[Message], role: str) -> tuple[str, ...]:
     return tuple(t for m in value if m.role == role and (t := text_in(m)))
 
 
+def without_system(value: Iterable[Message]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """The messages but the system's, and the texts of those."""
+    told = tuple(value)
+    return tuple(m for m in told if m.role != "system"), texts(told, "system")
+
+
 def text_in(value: Message) -> str:
     if len(value.parts) == 1:  # most messages
         (only,) = value.parts

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.base import name_of
-from luckrate_otel.adapters.failure import NO_RETURN
-from luckrate_otel.facts import Facts, Message, Role, Text
+from luckrate_otel.facts import NO_RETURN, Facts, Message, Role, Text
 from luckrate_otel.telemetry import LogRecord, Span
 
 NAME = "splunk"

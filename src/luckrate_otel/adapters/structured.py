@@ -132,6 +132,11 @@ def text_of(value: Value) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def as_text(value: Any) -> str | None:
+    """An answer as text: a text as it is, other data as JSON; None where there is none."""
+    return value if isinstance(value, str) or value is None else dumps(value)
+
+
 def dig(value: Any, *path: str | int) -> Any:
     """value[path[0]][path[1]]…, None where it does not exist."""
     for key in path:

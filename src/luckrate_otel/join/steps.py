@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.adapters.results import may_tell_failure
-from luckrate_otel.facts import Facts, Gap, Response, ToolDefinition
+from luckrate_otel.facts import NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution, canonical
 from luckrate_otel.join.issue import Issue
@@ -17,7 +17,6 @@ from luckrate_otel.model import Step
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import NOTHING, Status, Value
 
-NO_RETURN = "no_return"
 _MS = 1e6  # nanoseconds
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from luckrate_otel.facts import CloseReason, Gap
+from luckrate_otel.facts import NO_RETURN, CloseReason, Gap
 from luckrate_otel.model import Coverage, Step, Trajectory, Turn
 from luckrate_otel.payloads.fields import (
     arguments,
@@ -182,7 +182,7 @@ def _args(event: Any) -> tuple[Mapping[str, Value] | None, Gap | None]:
 def _outcome(ended: Any) -> tuple[bool | None, str | None]:
     """A tool fails in two ways: it raised, or it returned and reported a failure."""
     if ended is None:
-        return None, "no_return"
+        return None, NO_RETURN
     failure = get(ended, "failure")
     if word(get(ended, "type")) in _ERRORS:
         return False, _words(get(ended, "error")) or "error"

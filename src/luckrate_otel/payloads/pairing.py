@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from luckrate_otel.facts import Call, Gap, Message, Response, Text, ToolDefinition
+from luckrate_otel.facts import NO_RETURN, Call, Gap, Message, Response, Text, ToolDefinition
 from luckrate_otel.model import Coverage, Step, Trajectory, Turn
-
-NO_RETURN = "no_return"
 
 
 @dataclass(frozen=True, slots=True)

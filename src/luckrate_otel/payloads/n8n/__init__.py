@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from luckrate_otel.facts import CloseReason, Gap
+from luckrate_otel.facts import NO_RETURN, CloseReason, Gap
 from luckrate_otel.model import Coverage, History, Step, Trajectory, Turn
 from luckrate_otel.payloads.fields import get, moment_ms, nanoseconds, number, word
 from luckrate_otel.payloads.n8n.calls import ToolCall, is_call, tool_calls
@@ -212,7 +212,7 @@ def _gaps(placed: Sequence[_Placed]) -> Mapping[tuple[int, str], Gap]:
         if each.call.result is None:
             found[index, "result"] = each.call.result_gap or Gap.NOT_CAPTURED
         if each.call.ok is None:
-            found[index, "ok"] = Gap.INCOMPLETE if each.call.error == "no_return" else Gap.NOT_CAPTURED
+            found[index, "ok"] = Gap.INCOMPLETE if each.call.error == NO_RETURN else Gap.NOT_CAPTURED
     return found
 
 
