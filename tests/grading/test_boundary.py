@@ -24,9 +24,7 @@ PURE = (
     "errors",
     "facts",
     "gate",
-    "handoffs",
     "join",
-    "lineage",
     "luck",
     "match",
     "model",
@@ -38,15 +36,12 @@ PURE = (
     "rules",
     "runs",
     "infer",
-    "mutate",
     "quality",
     "spec",
     "specschema",
     "surrogates",
     "telemetry",
     "vocabulary",
-    "waiting",
-    "windows",
 )
 
 # Modules that only hold and transform values. Anything that touches the world outside is missing here on purpose:
