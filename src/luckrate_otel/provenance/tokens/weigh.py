@@ -8,7 +8,7 @@ from luckrate_otel.provenance.tokens.atoms import Atom, Kind, host_phrase
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.judge import Judge, Lead
-from luckrate_otel.provenance.tokens.place import Field
+from luckrate_otel.provenance.tokens.layout import Field
 from luckrate_otel.provenance.tokens.run import SCAN
 from luckrate_otel.provenance.tokens.severity import SHORT, Level, Taint, listed
 
