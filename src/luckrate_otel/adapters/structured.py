@@ -135,15 +135,3 @@ def text_of(value: Value) -> str | None:
 def as_text(value: Any) -> str | None:
     """An answer as text: a text as it is, other data as JSON; None where there is none."""
     return value if isinstance(value, str) or value is None else dumps(value)
-
-
-def dig(value: Any, *path: str | int) -> Any:
-    """value[path[0]][path[1]]…, None where it does not exist."""
-    for key in path:
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, (list, tuple)) and isinstance(key, int) and -len(value) <= key < len(value):
-            value = value[key]
-        else:
-            return None
-    return value

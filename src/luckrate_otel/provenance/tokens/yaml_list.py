@@ -11,7 +11,7 @@ _LINE = re.compile(r"(\s*)((?:- )*)(?:([\w .@/-]{1,60}):(?:\s+(.*))?$|(.*))", re
 
 
 def read_yaml(found: Layout, text: str, path: str, record: int) -> None:
-    current, index, list_index, base, key, key_indent = record, -1, 0, None, "", 0
+    current, index, base, key, key_indent = record, -1, None, "", 0
     pending: list[str] = []
     quote = ""
 
@@ -38,11 +38,10 @@ def read_yaml(found: Layout, text: str, path: str, record: int) -> None:
             base, index, current, key = indent, index + 1, found.open(record), ""
         if dashes and name is None and key:  # an item of a list inside the record
             flush()
-            list_index += 1
             pending.append(rest or "")
         elif name is not None and not (pending and key and indent > key_indent and not dashes):
             flush()
-            key, key_indent, list_index = name, indent + len(dashes), 0
+            key, key_indent = name, indent + len(dashes)
             if value:
                 pending.append(value)
         elif (rest or name) and line.strip():

@@ -1,9 +1,9 @@
-"""Chat messages → trajectory: each call paired with its answer. Shared by every reader of messages."""
+"""Chat messages → the run they tell of, each call with its answer. Shared by every reader of messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from luckrate_otel.facts import NO_RETURN, Call, Gap, Message, Response, Text, ToolDefinition
@@ -28,7 +28,7 @@ class _Issued:
     answer: Response | None = None
 
 
-def pair(
+def retold(
     said: Iterable[Said],
     adapter: str,
     *,
@@ -40,27 +40,22 @@ def pair(
     A message, call or answer that history repeats counts once: same message id, or same call id, tool and arguments.
     Calls without id are answered in order. Messages carry no times, so every t is 0.
     """
-    issued: list[_Issued] = []
-    places: dict[str, list[int]] = {}  # call id → the calls that have it, by index
+    calls = _Calls()
     turns: list[Turn] = []
     system: list[str] = []
     final: str | None = None
     for each in _once(said):
-        words = "\n".join(part.content for part in each.message.parts if isinstance(part, Text))
-        calls = [part for part in each.message.parts if isinstance(part, Call)]
-        if each.message.role == "system" and words:
+        role, parts = each.message.role, each.message.parts
+        words = "\n".join(part.content for part in parts if isinstance(part, Text))
+        if role == "system" and words:
             system.append(words)
-        elif each.message.role == "user" and words:
-            turns.append(Turn(words, before_step=len(issued)))
+        elif role == "user" and words:
+            turns.append(Turn(words, before_step=len(calls.issued)))
             final = None
-        elif each.message.role == "assistant":
-            final = None if calls else words or final
-        for part in each.message.parts:
-            if isinstance(part, Call):
-                _issue(issued, places, part, each.agent)
-            elif isinstance(part, Response):
-                _answer(issued, places, part)
-    steps = tuple(map(_step, issued))
+        elif role == "assistant":
+            final = None if any(isinstance(part, Call) for part in parts) else words or final
+        calls.hear(each)
+    steps = tuple(map(_step, calls.issued))
     return Trajectory(
         steps=steps,
         turns=tuple(turns),
@@ -69,16 +64,16 @@ def pair(
         run_id=_run_id(steps, turns),
         conversation_id=conversation_id,
         adapters=(adapter,),
-        agent=next((each.agent for each in issued if each.agent), None),
+        agent=next((each.agent for each in calls.issued if each.agent), None),
         coverage=Coverage(
             args=not steps or any(step.args is not None for step in steps),
             results=not steps or any(step.result is not None for step in steps),
             task_input=bool(turns),
             final_output=final is not None,
         ),
-        gaps={key: gap for index, each in enumerate(issued) for key, gap in _gaps(index, each)},
+        gaps={key: gap for index, each in enumerate(calls.issued) for key, gap in _gaps(index, each)},
         definitions=tuple(definitions),
-        call_ids=tuple(each.call.call_id for each in issued),
+        call_ids=tuple(each.call.call_id for each in calls.issued),
     )
 
 
@@ -91,31 +86,45 @@ def _once(said: Iterable[Said]) -> Iterable[Said]:
             seen.add(each.key)
 
 
-def _issue(issued: list[_Issued], places: dict[str, list[int]], call: Call, agent: str | None) -> None:
-    same_id = places.setdefault(call.call_id, []) if call.call_id is not None else []
-    if any((issued[i].call.tool, issued[i].call.args) == (call.tool, call.args) for i in same_id):
-        return
-    same_id.append(len(issued))
-    issued.append(_Issued(call, agent))
+@dataclass(slots=True)
+class _Calls:
+    """The calls heard of so far, in order. places: call id → the calls that have it, by index."""
 
+    issued: list[_Issued] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)
 
-def _answer(issued: list[_Issued], places: dict[str, list[int]], answer: Response) -> None:
-    """Give an answer to its call; one whose call was cut from the messages proves that there was a call."""
-    place = _answered(issued, places, answer)
-    if place is not None:
-        issued[place] = replace(issued[place], answer=issued[place].answer or answer)
-    elif answer.tool:
+    def hear(self, said: Said) -> None:
+        for part in said.message.parts:
+            if isinstance(part, Call):
+                self._issue(part, said.agent)
+            elif isinstance(part, Response):
+                self._answer(part)
+
+    def _issue(self, call: Call, agent: str | None) -> None:
+        same_id = self.places.setdefault(call.call_id, []) if call.call_id is not None else []
+        if any((self.issued[i].call.tool, self.issued[i].call.args) == (call.tool, call.args) for i in same_id):
+            return
+        same_id.append(len(self.issued))
+        self.issued.append(_Issued(call, agent))
+
+    def _answer(self, answer: Response) -> None:
+        """Give an answer to its call; one whose call was cut from the messages proves that there was a call."""
+        place = self._place_of(answer)
+        if place is not None:
+            self.issued[place] = replace(self.issued[place], answer=self.issued[place].answer or answer)
+        elif answer.tool:
+            if answer.call_id is not None:
+                self.places.setdefault(answer.call_id, []).append(len(self.issued))
+            self.issued.append(_Issued(Call(answer.tool, None, answer.call_id, Gap.NOT_CAPTURED), None, answer))
+
+    def _place_of(self, answer: Response) -> int | None:
         if answer.call_id is not None:
-            places.setdefault(answer.call_id, []).append(len(issued))
-        issued.append(_Issued(Call(answer.tool, None, answer.call_id, Gap.NOT_CAPTURED), None, answer))
-
-
-def _answered(issued: Sequence[_Issued], places: Mapping[str, Sequence[int]], answer: Response) -> int | None:
-    if answer.call_id is not None:
-        # latest first: some servers number their calls anew in each turn
-        return next(reversed(places.get(answer.call_id, ())), None)
-    fits = (i for i, each in enumerate(issued) if each.answer is None and answer.tool in {None, each.call.tool})
-    return next(fits, None)
+            # latest first: some servers number their calls anew in each turn
+            return next(reversed(self.places.get(answer.call_id, ())), None)
+        fits = (
+            i for i, each in enumerate(self.issued) if each.answer is None and answer.tool in {None, each.call.tool}
+        )
+        return next(fits, None)
 
 
 def _step(each: _Issued) -> Step:
