@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from luckrate_otel.otlp.json import to_protobuf
-from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.otlp.shallow import heads, shallow
 from luckrate_otel.service import recent
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.recent import Recent
@@ -40,8 +40,7 @@ def link(trace_id: bytes, span: int, parent: int | None) -> tuple[bytes, bytes, 
 def test_links_are_given_once_and_by_trace(parent: int | None) -> None:
     kept = Recent()
     for trace_id in (TRACE, OTHER):
-        for wire in wires(request(trace_id, (1, parent, ""))):
-            kept.put(trace_id, wire)
+        kept.put(heads(wires(request(trace_id, (1, parent, "")))))
     assert kept.take(TRACE) == [link(TRACE, 1, parent)]
     assert kept.take(TRACE) == []
     assert kept.take(OTHER) == [link(OTHER, 1, parent)]
@@ -53,10 +52,9 @@ def test_what_is_older_than_two_generations_is_forgotten(
 ) -> None:
     monkeypatch.setattr(recent, "GENERATION", 2)
     kept = Recent()
-    [wire] = wires(request(TRACE, (1, None, "")))
-    kept.put(TRACE, wire)
+    kept.put(heads(wires(request(TRACE, (1, None, "")))))
     for _ in range(others - 1 if known else others):
-        kept.put(OTHER, wires(request(OTHER, (5, None, "")))[0])
+        kept.put(heads(wires(request(OTHER, (5, None, "")))))
     assert bool(kept.take(TRACE)) is known
 
 

@@ -18,7 +18,7 @@ from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a
 # call no longer shows beside that of its bytes.
-JOIN_BYTES = 2**20
+JOIN_BYTES = 2**21
 
 # How long a body may wait for others to join it. As long as a person does not notice; SDKs already batch for 5 s.
 LINGER_NS = 100 * 10**6

@@ -15,8 +15,9 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, heads, link_of, shallow, trace_id_at
 from luckrate_otel.record import record, replace
+from luckrate_otel.service.marks import is_marked
 from luckrate_otel.service.recent import Link, Recent
 from luckrate_otel.telemetry import Span
 
@@ -78,13 +79,15 @@ class Reader:
         """
         groups = shallow(body)
         count = sum(len(group.items) for group in groups)
-        marked = any(marker in body for marker in adapters.MARKERS)
+        if not _concerns_agents(body, groups):
+            links = self._links([wire for group in groups for wire in group.items], (), open_traces)
+            return Reading(count, body if count else b"", count, links=links)
         arrivals: list[Arrival] = []
         passed: list[tuple[Envelope, bytes]] = []
         unread: list[bytes] = []
         failed = regraded = 0
         for around, wires in _some_at_once(groups):
-            read, gone_wrong = self._read(wires, around, marked=marked)
+            read, gone_wrong = self._read(wires, around)
             failed += gone_wrong
             for wire, facts in zip(wires, read, strict=True):
                 if facts is None:
@@ -101,20 +104,18 @@ class Reader:
         rest = body if len(passed) == count else traces_request(passed)
         return Reading(count, rest if passed else b"", len(passed), arrivals, links, failed, regraded)
 
-    def _read(self, wires: Sequence[bytes], around: Envelope, *, marked: bool) -> tuple[list[Facts | None], int]:
+    def _read(self, wires: Sequence[bytes], around: Envelope) -> tuple[list[Facts | None], int]:
         """Facts of each span that an adapter claims, and how many could not be read.
 
         All are decoded before the first is read: each of the two is a lot of code, and a processor that goes to and fro
         between them waits for it, 2.4 µs a span.
         """
         known = around.scope in adapters.SCOPES
-        if not (known or marked):
-            return [None] * len(wires), 0
         failed = 0
         spans: list[Span | None] = []
         for wire in wires:
             span = None
-            if known or _marked(wire):
+            if known or is_marked(wire):
                 try:
                     span = _decoded(wire, around)
                 except Exception:  # noqa: BLE001 - one unreadable span must not cost the others; it passes, counted
@@ -134,17 +135,18 @@ class Reader:
     def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
         """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
         opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
-        recent = self._recent
-        links = [link for trace_id in opened if trace_id not in open_traces for link in recent.take(trace_id)]
-        for wire in unread:
+        links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.take(trace_id)]
+        others: list[bytes] = []
+        for head in heads(unread):
             try:
-                trace_id = trace_id_at(wire)
+                trace_id = trace_id_at(head)
                 if trace_id in opened or trace_id in open_traces:
-                    links.append(link_of(wire))
+                    links.append(link_of(head))
                 else:
-                    recent.put(trace_id, wire)
+                    others.append(head)
             except Rejected:  # bytes that are no span pass like any other; the next hop may know better
                 continue
+        self._recent.put(others)
         return links
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
@@ -175,9 +177,7 @@ class Reader:
         count = sum(len(group.items) for group in groups)
         arrivals: list[Arrival] = []
         failed = 0
-        if any(marker in body for marker in adapters.MARKERS) or any(
-            group.envelope.scope in adapters.SCOPES for group in groups
-        ):
+        if _concerns_agents(body, groups):
             for group in groups:
                 failed += _read_records(group, arrivals)
         return Reading(count, body if count else b"", count, arrivals, failed=failed)
@@ -191,6 +191,10 @@ class Reader:
         check(body)
         count = 1 if body else 0
         return Reading(count, body, count)
+
+
+def _concerns_agents(body: bytes, groups: Sequence[Group]) -> bool:
+    return any(group.envelope.scope in adapters.SCOPES for group in groups) or is_marked(body)
 
 
 def _some_at_once(groups: Sequence[Group]) -> Iterator[tuple[Envelope, Sequence[bytes]]]:
@@ -210,7 +214,7 @@ def _read_records(group: Group, arrivals: list[Arrival]) -> int:
     failed = 0
     known = group.envelope.scope in adapters.SCOPES
     for wire in group.items:
-        if not known and not _marked(wire):
+        if not known and not is_marked(wire):
             continue
         try:
             facts = adapters.read(decode_log(wire, group.envelope))
@@ -220,10 +224,3 @@ def _read_records(group: Group, arrivals: list[Arrival]) -> int:
         if facts is not None:
             arrivals.append(Arrival(facts, source=Payload(group.envelope, wire)))
     return failed
-
-
-def _marked(wire: bytes) -> bool:
-    for marker in adapters.MARKERS:  # noqa: SIM110 - any() makes a generator for every span, three times the price
-        if marker in wire:
-            return True
-    return False
