@@ -83,8 +83,8 @@ _MARKER_KEYS = frozenset(marker for marker, _ in _MARKED)
 # What several conventions' keys hold: the generic one's, then the kinds of OpenInference, OpenLLMetry and LangSmith.
 _SHARED = ("gen_ai.", ".span.kind")
 
-# For a search in the wire bytes of a span of an unknown scope; a span with none of them is claimed by nobody. Each
-# search reads every byte of other people's spans, so what conventions share is searched for once.
+# For a search in the wire bytes of a span of an unknown scope; a span with none of them is claimed by nobody. What
+# conventions share is in it once, as every byte of other people's spans is searched.
 MARKERS: tuple[bytes, ...] = tuple(
     text.encode() for text in (*_SHARED, *(key for key, _ in _MARKED if not any(shared in key for shared in _SHARED)))
 )
