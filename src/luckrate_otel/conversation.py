@@ -91,15 +91,16 @@ class Conversations:
         Later traces repeat the messages of earlier ones, and each call counts once; a call that has a span ran in this
         trace. The history that a run's own messages tell comes first: it is what its model really saw.
         """
-        if not run.conversation_id:
+        conversation_id = run.conversation_id
+        if not conversation_id:
             return run
         service = service_of(run)
-        conversation = self._conversations.get((service, run.conversation_id), _Conversation())
+        conversation = self._conversations.get((service, conversation_id), _Conversation())
         earlier = [past for past in conversation.runs.values() if past.start_ns < run.start_ns]
         run = _without_repeats(run, frozenset().union(*(past.call_ids for past in earlier)))
         if run.history.turns or run.history.steps:
             return run
-        return replace(run, history=self.history(service, run.conversation_id, run.start_ns))
+        return replace(run, history=self.history(service, conversation_id, run.start_ns))
 
     def history(self, service: str, conversation_id: str, before_ns: int) -> History:
         """What earlier runs of the conversation hold, oldest first.
