@@ -179,11 +179,11 @@ def pytest_runtest_makereport(
     handle = item.stash.get(_HANDLE, None)
     if handle is not None and call.when == "call" and handle.graded:
         from luckrate_otel.reports.verdicts import run_json
-        from luckrate_otel.verdict_json import verdict_to_json
+        from luckrate_otel.verdict_json import to_record
 
         # Plain values: with pytest-xdist the report is made in another process.
         report.luckrate = [  # type: ignore[attr-defined]  # reports carry what plugins put on them
-            {"run": run_json(run, verdict), "verdict": verdict_to_json(verdict)} for run, verdict in handle.graded
+            {"run": run_json(run, verdict), "verdict": to_record(verdict)} for run, verdict in handle.graded
         ]
         if not report.failed and any(verdict.violations for _, verdict in handle.graded):
             report.sections.append(("luckrate", _text(handle.graded)))
@@ -198,11 +198,11 @@ class _Summary:
 
     def __init__(self, config: pytest.Config) -> None:
         from luckrate_otel.luck import luck_rate
-        from luckrate_otel.verdict_json import verdict_from_json
+        from luckrate_otel.verdict_json import from_record
 
         records = config.stash[_RECORDS]
         self.runs = [record["run"] for record in records]
-        self.verdicts = [verdict_from_json(record["verdict"]) for record in records]
+        self.verdicts = [from_record(record["verdict"]) for record in records]
         self.luck = luck_rate(self.verdicts)
         self.gate = self._gate(allow_unjudged=bool(config.getoption(UNJUDGED)))
 

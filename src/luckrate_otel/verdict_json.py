@@ -19,8 +19,8 @@ from luckrate_otel.model import (
 )
 
 
-def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
-    """A JSON object that verdict_from_json reads."""
+def to_record(verdict: Verdict) -> dict[str, Any]:
+    """A JSON object that from_record reads."""
     return {
         "verdict": str(verdict.verdict),
         "path": str(verdict.path),
@@ -51,8 +51,8 @@ def _violation(violation: Violation) -> dict[str, Any]:
     }
 
 
-def verdict_from_json(record: Mapping[str, Any]) -> Verdict:
-    """Raises KeyError, TypeError or ValueError if verdict_to_json did not write it."""
+def from_record(record: Mapping[str, Any]) -> Verdict:
+    """Raises KeyError, TypeError or ValueError if to_record did not write it."""
     return Verdict(
         verdict=VerdictLabel(record["verdict"]),
         path=PathState(record["path"]),

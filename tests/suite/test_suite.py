@@ -34,7 +34,7 @@ from luckrate_otel.model import (
 from luckrate_otel.reports.past import past
 from luckrate_otel.suite import Row, Rows
 from luckrate_otel.suite.case import failed, read_cases
-from luckrate_otel.verdict_json import verdict_from_json, verdict_to_json
+from luckrate_otel.verdict_json import from_record, to_record
 
 Outcome = tuple[list[Step], str]
 
@@ -395,7 +395,7 @@ def test_a_verdict_comes_back_whole() -> None:
         "case",
         "reason",
     )
-    back = verdict_from_json(json.loads(json.dumps(verdict_to_json(verdict))))
+    back = from_record(json.loads(json.dumps(to_record(verdict))))
     assert back == verdict
     assert back.not_evaluated[0].severity is Severity.HARD
 

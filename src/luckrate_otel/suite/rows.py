@@ -12,7 +12,7 @@ from luckrate_otel.gate import gate
 from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Verdict
 from luckrate_otel.telemetry import nothing
-from luckrate_otel.verdict_json import verdict_from_json, verdict_to_json
+from luckrate_otel.verdict_json import from_record, to_record
 
 FAILED_RULE = "run_failed"
 
@@ -103,7 +103,7 @@ class Store:
             "run": row.run,
             "fingerprint": fingerprint,
             "seconds": round(row.seconds, 6),
-            "verdict": verdict_to_json(row.verdict),
+            "verdict": to_record(row.verdict),
             "told": dict(row.told),
         }
         self._file.write(json.dumps(record) + "\n")
@@ -119,7 +119,7 @@ def _row(record: Mapping[str, Any]) -> Row:
     return Row(
         case=str(record["case"]),
         run=int(record["run"]),
-        verdict=verdict_from_json(record["verdict"]),
+        verdict=from_record(record["verdict"]),
         told=dict(record["told"]),
         seconds=float(record["seconds"]),
     )
