@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from luckrate_otel.facts import Facts, Role
-from luckrate_otel.join.executions import Execution, canonical
+from luckrate_otel.join.executions import Execution
 from luckrate_otel.join.issue import Issue
 from luckrate_otel.join.kinds import Kinds
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 
 MAIN = "main"
@@ -111,9 +112,9 @@ def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree
     """The agent that a call without a tool span started (smolagents' managed agents): same name, first to start
     after it.
     """
-    name = canonical(issue.call.tool)
+    name = plain_name(issue.call.tool)
     for fact in facts:
-        if fact.role is Role.AGENT and not fact.log and fact.agent and canonical(fact.agent) == name:
+        if fact.role is Role.AGENT and not fact.log and fact.agent and plain_name(fact.agent) == name:
             later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
             if (
                 later
@@ -126,11 +127,11 @@ def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree
 
 def handoff_span(issue: Issue, facts: Iterable[Facts], taken: set[str]) -> Facts | None:
     """The span of a handoff that the model asked for by a tool call: it names the target, not the tool."""
-    name = canonical(issue.call.tool)
+    name = plain_name(issue.call.tool)
     if "transfer" not in name and "handoff" not in name:
         return None
     for fact in facts:
         later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
-        if later and fact.handoff and canonical(fact.handoff) in name:
+        if later and fact.handoff and plain_name(fact.handoff) in name:
             return fact
     return None

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from luckrate_otel.facts import Call, Message, Response, Text
-from luckrate_otel.join.executions import canonical
 from luckrate_otel.join.issue import Issue, Key, key_of
 from luckrate_otel.join.model_calls import ModelCall, Scope
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.record import replace
 from luckrate_otel.telemetry import NOTHING
 
@@ -48,7 +48,7 @@ def _asked_by(response: Response, waiting: list[tuple[Call, Key, int]]) -> int |
         if all(call.call_id for call, _, _ in waiting):
             return None
     if response.tool:
-        by_name = [i for i, (call, _, _) in enumerate(waiting) if canonical(call.tool) == canonical(response.tool)]
+        by_name = [i for i, (call, _, _) in enumerate(waiting) if plain_name(call.tool) == plain_name(response.tool)]
         return by_name[0] if by_name else None
     return next((i for i, (call, _, _) in enumerate(waiting) if not call.call_id or not response.call_id), None)
 

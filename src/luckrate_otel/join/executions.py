@@ -6,13 +6,13 @@ client, transport and server below it. Real repeats, and an agent's call of a to
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from functools import lru_cache
 from operator import attrgetter
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.record import record, replace
 
@@ -42,14 +42,6 @@ class Execution:
     @property
     def end_ns(self) -> int:
         return self.fact.head.end_ns
-
-
-@lru_cache(maxsize=4096)
-def canonical(tool: str) -> str:
-    """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
-    `delegate_work_to_coworker`.
-    """
-    return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
 
 
 def executions(facts: list[Facts], tree: Tree) -> tuple[Execution, ...]:
@@ -87,7 +79,7 @@ def _outermost(fact: Facts, tree: Tree) -> Facts:
 
 
 def _same_call(one: Facts, other: Facts) -> bool:
-    if canonical(one.tool or "") != canonical(other.tool or ""):
+    if plain_name(one.tool or "") != plain_name(other.tool or ""):
         return False
     if one.call_id and other.call_id and one.call_id != other.call_id and one.head.scope == other.head.scope:
         return False
@@ -112,7 +104,7 @@ def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
     kept: list[Execution] = []
     going: dict[str, deque[int]] = {}  # by tool: places in kept of its latest calls
     for execution in sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans)):
-        latest = going.setdefault(canonical(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
+        latest = going.setdefault(plain_name(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
         twin = next((at for at in reversed(latest) if _are_twins(kept[at], execution, tree)), None)
         if twin is None:
             latest.append(len(kept))

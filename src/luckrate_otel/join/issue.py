@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Facts, Response
-from luckrate_otel.join.executions import canonical
 from luckrate_otel.join.model_calls import Scope
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.record import record
 
 Key = tuple[str, str]
@@ -34,4 +34,4 @@ class Issue:
 
 
 def key_of(call: Call) -> Key:
-    return canonical(call.tool), call.call_id or dumps(call.args)
+    return plain_name(call.tool), call.call_id or dumps(call.args)

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from luckrate_otel.adapters.structured import dumps
 from luckrate_otel.facts import Call, Message, Part, Response
-from luckrate_otel.join.executions import canonical
+from luckrate_otel.join.names import plain_name
 
 Kind = tuple[str, str]
 
 
 def kind_of(call: Call) -> Kind:
-    return canonical(call.tool), dumps(call.args)
+    return plain_name(call.tool), dumps(call.args)
 
 
 def under_own_ids(inputs: tuple[Message, ...], asked: Iterable[Call]) -> tuple[Message, ...]:

@@ -9,9 +9,10 @@ from luckrate_otel.adapters.arguments import POSITIONAL, named
 from luckrate_otel.adapters.results import may_tell_failure
 from luckrate_otel.facts import NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
-from luckrate_otel.join.executions import Execution, canonical
+from luckrate_otel.join.executions import Execution
 from luckrate_otel.join.issue import Issue
 from luckrate_otel.join.kinds import Kinds
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.record import record
@@ -99,7 +100,7 @@ def _ran(
     if ok is None:
         result = None
     tool = fact.tool or ""
-    if issue is not None and issue.call.tool != tool and canonical(issue.call.tool) == canonical(tool):
+    if issue is not None and issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
         tool = issue.call.tool  # as the model sees it
     timed = issue is not None and not issue.container
     issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
@@ -147,7 +148,7 @@ def _arguments(
 def _by_schema(fact: Facts, definitions: tuple[ToolDefinition, ...]) -> Mapping[str, Value] | None:
     """Names from the tool's schema, only if there is just one way to give them."""
     args = fact.args or {}
-    schema = next((d.parameters for d in definitions if canonical(d.name) == canonical(fact.tool or "")), None)
+    schema = next((d.parameters for d in definitions if plain_name(d.name) == plain_name(fact.tool or "")), None)
     properties = schema.get("properties") if schema else None
     values = args.get(POSITIONAL)
     if not isinstance(properties, Mapping) or not isinstance(values, (list, tuple)):
