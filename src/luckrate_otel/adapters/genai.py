@@ -15,7 +15,7 @@ from typing import Any
 from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import CASE_KEY, begun, completed, conversation, facts, name_of, tokens
 from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.failure import failure
+from luckrate_otel.adapters.failure import MAX_ERROR_CHARS, failure
 from luckrate_otel.adapters.genai_events import (
     DETAILS,
     INPUT,
@@ -144,7 +144,7 @@ def read_tool(span: Span, *, adapter: str = NAME, agent: str | None = None, **fi
     ok, error = failure(span)
     flagged = outcome(attributes.get("gen_ai.tool.status"))
     if ok and (flagged is False or back.ok is False or (back.ok is None and tells_failure(back.text))):
-        ok, error = False, (back.text or "error")[:500]
+        ok, error = False, (back.text or "error")[:MAX_ERROR_CHARS]
     made = begun(Role.TOOL, adapter, span)
     made.agent = agent or name_of(attributes.get(AGENT_NAME))
     made.tool = tool

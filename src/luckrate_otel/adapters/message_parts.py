@@ -95,11 +95,10 @@ def response(value: Mapping[str, Any]) -> Response:
     raw = _first(value, "response", "result", "output", "content", "toolResult")
     back = returned(raw)
     flagged = value.get("is_error", value.get("isError"))
-    status = outcome(value.get("status"))
-    ok = (not flagged) if isinstance(flagged, bool) else status if status is not None else back.ok
+    ok = not flagged if isinstance(flagged, bool) else outcome(value.get("status"))
+    if ok is None:
+        ok = False if back.ok is None and tells_failure(back.text) else back.ok
     call_id = _first(value, "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId", "id")
-    if ok is None and tells_failure(back.text):
-        ok = False
     return Response(
         text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name"))
     )

@@ -122,8 +122,9 @@ def _parameter_names(span: Span) -> tuple[str, ...]:
 
 
 def _answer(args: Mapping[str, Value] | None) -> str | None:
-    values = list((args or {}).values())
-    first = values[0][0] if values and isinstance(values[0], tuple) and values[0] else values[0] if values else None
+    first = next(iter((args or {}).values()), None)
+    if isinstance(first, tuple):  # without its name
+        first = first[0] if first else None
     return first if isinstance(first, str) else None
 
 

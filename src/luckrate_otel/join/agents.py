@@ -56,9 +56,10 @@ class Agents:
             found = issue.named or source.agent or self._above(source.head.span_id) or self._of_workflow((), issue)
         if found is None and execution is not None:
             found = self._at_work(execution)
-        if found is None:
-            origin = execution.fact if execution else issue.source if issue else None
-            found = self._neighbours(origin) if origin else None
+        if found is None and execution is not None:
+            found = self._neighbours(execution.fact)
+        elif found is None and issue is not None:
+            found = self._neighbours(issue.source)
         return found or self._of_workflow(ids, issue) or self._only or MAIN
 
     def _above(self, span_id: str) -> str | None:

@@ -130,17 +130,16 @@ def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
 
 
 def _merged(spans: list[Facts]) -> Execution:
-    """The outermost span, completed by the others; a failure of any of them is the call's failure."""
+    """The outermost span, completed by the others."""
     first = spans[0]
     if len(spans) == 1:
         return Execution(first, (first.head.span_id,), _one_scope(first.head.service, first.head.scope))
     ids = tuple(f.head.span_id for f in spans)
     scopes = frozenset((f.head.service, f.head.scope) for f in spans)
-    failed = next((f for f in reversed(spans) if f.ok is False), None)
+    ok, error = _outcome(spans)
     named = next((f for f in spans if f.args is not None and POSITIONAL not in f.args), None)
     args = named or next((f for f in spans if f.args is not None), first)
     result = next((f for f in spans if f.result is not None), first)
-    unknown = all(f.ok is None for f in spans)
     fact = replace(
         first,
         agent=next((f.agent for f in spans if f.agent), None),
@@ -150,8 +149,8 @@ def _merged(spans: list[Facts]) -> Execution:
         args_gap=args.args_gap,
         result=result.result,
         result_gap=result.result_gap,
-        ok=False if failed else None if unknown else True,
-        error=_error(spans, failed) if failed else first.error if unknown else None,
+        ok=ok,
+        error=error,
     )
     return Execution(fact, ids, scopes)
 
@@ -159,6 +158,16 @@ def _merged(spans: list[Facts]) -> Execution:
 @lru_cache(maxsize=256)
 def _one_scope(service: str, scope: str) -> frozenset[tuple[str, str]]:
     return frozenset([(service, scope)])
+
+
+def _outcome(spans: list[Facts]) -> tuple[bool | None, str | None]:
+    """(ok, error). A failure of any span is the call's failure; only where none tells, nobody knows."""
+    failed = next((f for f in reversed(spans) if f.ok is False), None)
+    if failed is not None:
+        return False, _error(spans, failed)
+    if all(f.ok is None for f in spans):
+        return None, spans[0].error
+    return True, None
 
 
 def _error(spans: list[Facts], failed: Facts) -> str | None:

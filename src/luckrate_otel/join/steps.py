@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from luckrate_otel.adapters.arguments import POSITIONAL, named
+from luckrate_otel.adapters.failure import MAX_ERROR_CHARS
 from luckrate_otel.adapters.results import may_tell_failure
 from luckrate_otel.facts import NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
@@ -99,6 +100,10 @@ def _ran(
         result, result_gap = answer.result, None
     if ok is None:
         result = None
+    elif ok:
+        error = None
+    else:
+        error = error or "error"
     tool = fact.tool or ""
     if issue is not None and issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
         tool = issue.call.tool  # as the model sees it
@@ -111,7 +116,7 @@ def _ran(
         result,
         _since(begun_ns, issued),
         agents.of(execution, issue),
-        (error or "error") if ok is False else error if ok is None else None,
+        error,
         _since(head.start_ns, head.end_ns),
         execution.spans[0],
     )
@@ -176,19 +181,18 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int], begun_ns: int) -> Placed:
     """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
-    ok: bool | None
-    error: str | None = None
+    ok: bool | None = None
+    error = result = None
     if answer is not None:
-        ok = _outcome(answer)
-        error = (answer.result or "error")[:500] if ok is False else None
+        ok, result = _outcome(answer), answer.result
+        error = (result or "error")[:MAX_ERROR_CHARS] if ok is False else None
     elif span is not None:
         ok = span.head.status is not Status.ERROR
-        error = None if ok else "error"
-    else:
+        error, result = (None, span.final_output) if ok else ("error", None)
+    elif issue.last or issue.shown:
         # Never answered: the process died, or the run ended at this call. Where later calls of the conversation show no
         # input at all, an answer could not have been seen.
-        ok, error = None, NO_RETURN if issue.last or issue.shown else None
-    result = answer.result if answer is not None else span.final_output if span is not None and ok else None
+        error = NO_RETURN
     issued = issue.end_ns if issue.container else turns.get(issue.source.head.span_id, issue.end_ns)
     if span is not None:
         issued = min(issued, span.head.start_ns)

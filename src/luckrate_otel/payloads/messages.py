@@ -155,7 +155,10 @@ def _vercel_result(raw: Any) -> Iterator[Part]:
     given = first((get(raw, "output"), get(raw, "result")))
     kind = str(get(given, "type"))
     typed = kind in {"text", "json", "content", "error-text", "error-json"}
-    ok = not kind.startswith("error") if typed else False if get(raw, "isError") is True else None
+    if typed:
+        ok: bool | None = not kind.startswith("error")
+    else:
+        ok = False if get(raw, "isError") is True else None
     result = output(get(given, "value") if typed else given)
     yield Response(word(get(raw, "toolCallId")), result, ok, word(get(raw, "toolName")))
 
