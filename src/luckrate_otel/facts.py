@@ -49,6 +49,9 @@ class Gap(StrEnum):
 # The error of a call that never returned: nobody knows whether it succeeded, and there is no result to miss.
 NO_RETURN: Final = "no_return"
 
+# Kept of what a failed call said: an error may quote whole pages.
+MAX_ERROR_CHARS: Final = 500
+
 
 @record(frozen=True, slots=True)
 class Text:

@@ -20,6 +20,7 @@ PURE = (
     "assemble",
     "canonical",
     "check",
+    "content",
     "conversation",
     "errors",
     "facts",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.arguments import Arguments
 from luckrate_otel.adapters.failure import Failure
-from luckrate_otel.adapters.results import Returned
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.content.arguments import Arguments
+from luckrate_otel.content.results import Returned
+from luckrate_otel.content.structured import text_of
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.record import replace
 from luckrate_otel.telemetry import Head, Span, Value

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.base import facts, name_of
-from luckrate_otel.adapters.messages import message
-from luckrate_otel.adapters.structured import mapping, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.messages import message
+from luckrate_otel.content.structured import mapping, text_of
 from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 
-from luckrate_otel.adapters.structured import text_of
-from luckrate_otel.facts import NO_RETURN
+from luckrate_otel.content.structured import text_of
+from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN
 from luckrate_otel.telemetry import Span, Status
 
 _CUT = re.compile(r"\b(CancelledError|KeyboardInterrupt|GeneratorExit|AbortError|SystemExit)\b")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s*at .*:\d+")
-MAX_ERROR_CHARS = 500
 
 Failure = tuple[bool | None, str | None]
 

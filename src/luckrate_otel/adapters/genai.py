@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import CASE_KEY, begun, completed, conversation, facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.failure import MAX_ERROR_CHARS, failure
+from luckrate_otel.adapters.failure import failure
 from luckrate_otel.adapters.genai_events import (
     DETAILS,
     INPUT,
@@ -26,10 +24,12 @@ from luckrate_otel.adapters.genai_events import (
     event_outputs,
     indexed,
 )
-from luckrate_otel.adapters.messages import calls_in, instructions, messages
-from luckrate_otel.adapters.results import Returned, outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import text_of
-from luckrate_otel.facts import Evaluation, Facts, Gap, Message, Response, Role
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import calls_in, instructions, messages
+from luckrate_otel.content.results import Returned, outcome, returned, tells_failure
+from luckrate_otel.content.structured import text_of
+from luckrate_otel.facts import MAX_ERROR_CHARS, Evaluation, Facts, Gap, Message, Response, Role
 from luckrate_otel.telemetry import Head, LogRecord, Span, Value
 from luckrate_otel.vocabulary import EVALUATION_EVENT, EVALUATION_NAME
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.arguments import Arguments, arguments, from_signature, is_signature
 from luckrate_otel.adapters.base import call_facts, facts, name_of, tokens
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.messages import messages, texts, without_system
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import as_text, structured, text_of
+from luckrate_otel.content.arguments import Arguments, arguments, from_signature, is_signature
+from luckrate_otel.content.messages import messages, texts, without_system
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, structured, text_of
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

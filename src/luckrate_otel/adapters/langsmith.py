@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import genai, langgraph
-from luckrate_otel.adapters.arguments import Arguments, arguments
 from luckrate_otel.adapters.base import facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.messages import messages, text_in, texts, without_system
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import mapping, structured, text_of
+from luckrate_otel.content.arguments import Arguments, arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import messages, text_in, texts, without_system
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import mapping, structured, text_of
 from luckrate_otel.facts import Facts, Gap, Message, Role
 from luckrate_otel.telemetry import Span, Value
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import call_facts, facts, name_of
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.messages import messages, texts, without_system
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import as_text, structured
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.messages import messages, texts, without_system
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, structured
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

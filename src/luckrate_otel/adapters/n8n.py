@@ -13,8 +13,8 @@ from typing import Any
 
 from luckrate_otel.adapters.base import call_facts, facts, matchable
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.results import Returned
-from luckrate_otel.adapters.structured import as_text, dumps, structured, text_of
+from luckrate_otel.content.results import Returned
+from luckrate_otel.content.structured import as_text, dumps, structured, text_of
 from luckrate_otel.facts import NO_RETURN, Facts, Gap, Role
 from luckrate_otel.telemetry import Span, Value
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from luckrate_otel.adapters import langgraph
-from luckrate_otel.adapters.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
 from luckrate_otel.adapters.base import call_facts, facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.failure import failure, first_line
-from luckrate_otel.adapters.messages import message, messages, text_in, texts, without_system
-from luckrate_otel.adapters.results import returned, tells_failure
-from luckrate_otel.adapters.structured import is_redacted, mapping, structured, text_of
+from luckrate_otel.content.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import message, messages, text_in, texts, without_system
+from luckrate_otel.content.results import returned, tells_failure
+from luckrate_otel.content.structured import is_redacted, mapping, structured, text_of
 from luckrate_otel.facts import NO_RETURN, Call, Facts, Gap, Message, Role, ToolDefinition
 from luckrate_otel.telemetry import Span, Status, Value
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
 from luckrate_otel.adapters.genai_events import event_inputs, event_outputs
-from luckrate_otel.adapters.messages import messages
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import as_text, mapping, sequence, text_of
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.messages import messages
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, mapping, sequence, text_of
 from luckrate_otel.facts import Call, Facts, Message, Role
 from luckrate_otel.telemetry import Span, Value
 

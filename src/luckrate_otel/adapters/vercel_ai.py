@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.messages import message, messages, text_in, texts, without_system
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import dumps, mapping, sequence, structured, text_of
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import message, messages, text_in, texts, without_system
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import dumps, mapping, sequence, structured, text_of
 from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

@@ -10,7 +10,7 @@ from collections import deque
 from functools import lru_cache
 from operator import attrgetter
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
+from luckrate_otel.content.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree

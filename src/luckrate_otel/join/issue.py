@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from luckrate_otel.adapters.structured import dumps
+from luckrate_otel.content.structured import dumps
 from luckrate_otel.facts import Call, Facts, Response
 from luckrate_otel.join.model_calls import Scope
 from luckrate_otel.join.names import plain_name

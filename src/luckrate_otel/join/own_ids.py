@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from luckrate_otel.adapters.structured import dumps
+from luckrate_otel.content.structured import dumps
 from luckrate_otel.facts import Call, Message, Part, Response
 from luckrate_otel.join.names import plain_name
 

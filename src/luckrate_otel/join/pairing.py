@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
+from luckrate_otel.content.arguments import POSITIONAL, named
 from luckrate_otel.join.executions import Execution
 from luckrate_otel.join.issue import Issue
 from luckrate_otel.join.names import plain_name

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
-from luckrate_otel.adapters.failure import MAX_ERROR_CHARS
-from luckrate_otel.adapters.results import may_tell_failure
-from luckrate_otel.facts import NO_RETURN, Facts, Gap, Response, ToolDefinition
+from luckrate_otel.content.arguments import POSITIONAL, named
+from luckrate_otel.content.results import may_tell_failure
+from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution
 from luckrate_otel.join.issue import Issue

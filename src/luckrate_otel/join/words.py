@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from luckrate_otel.adapters.messages import text_in
+from luckrate_otel.content.messages import text_in
 from luckrate_otel.facts import Call, Facts, Message, Response
 from luckrate_otel.join.history import split_history
 from luckrate_otel.join.kinds import Kinds

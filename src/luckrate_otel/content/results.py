@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import CUT, dumps, is_redacted, loads, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.structured import CUT, dumps, is_redacted, loads, text_of
 from luckrate_otel.facts import Gap
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import Value

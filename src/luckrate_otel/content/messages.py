@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.message_parts import are_parts, parts, response, text_part, tool_call, tool_calls
-from luckrate_otel.adapters.replay import MIN_CHARS, Replay
-from luckrate_otel.adapters.structured import is_redacted, loads, structured, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.message_parts import are_parts, parts, response, text_part, tool_call, tool_calls
+from luckrate_otel.content.replay import MIN_CHARS, Replay
+from luckrate_otel.content.structured import is_redacted, loads, structured, text_of
 from luckrate_otel.facts import Call, Message, Part, Response, Text
 from luckrate_otel.telemetry import Value
 

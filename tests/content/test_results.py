@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from luckrate_otel.adapters.results import Returned, may_tell_failure, returned
+from luckrate_otel.content.results import Returned, may_tell_failure, returned
 
 
 @pytest.mark.parametrize(

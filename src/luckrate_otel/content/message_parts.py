@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.arguments import arguments
-from luckrate_otel.adapters.results import outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import REDACTED_CHARS, is_redacted, text_of
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.results import outcome, returned, tells_failure
+from luckrate_otel.content.structured import REDACTED_CHARS, is_redacted, text_of
 from luckrate_otel.facts import Call, Part, Response, Text
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import CUT, fits, is_redacted, loads
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.structured import CUT, fits, is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
