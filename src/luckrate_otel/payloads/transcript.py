@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from luckrate_otel.facts import NO_RETURN, Call, Gap, Message, Response, Text, ToolDefinition
-from luckrate_otel.model import Coverage, Step, Trajectory, Turn
+from luckrate_otel.model import Step, Trajectory, Turn
+from luckrate_otel.payloads.coverage import covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,7 @@ def retold(
         conversation_id=conversation_id,
         adapters=(adapter,),
         agent=next((each.agent for each in calls.issued if each.agent), None),
-        coverage=Coverage(
-            args=not steps or any(step.args is not None for step in steps),
-            results=not steps or any(step.result is not None for step in steps),
-            task_input=bool(turns),
-            final_output=final is not None,
-        ),
+        coverage=covered(steps, task_input=bool(turns), final_output=final is not None),
         gaps={key: gap for index, each in enumerate(calls.issued) for key, gap in _gaps(index, each)},
         definitions=tuple(definitions),
         call_ids=tuple(each.call.call_id for each in calls.issued),
