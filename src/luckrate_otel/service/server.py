@@ -36,7 +36,7 @@ from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.reload import reload, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
-from luckrate_otel.service.status import Front, Status
+from luckrate_otel.service.status import ServerState, Status
 from luckrate_otel.service.tls import Tls, server_context
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_specs
@@ -276,7 +276,7 @@ class Server:
     def status(self) -> Mapping[str, Any]:
         """A snapshot of plain values: names, ids and counts only."""
         receivers = {"grpc": self._grpc, "http": self._http}
-        front = Front(
+        state = ServerState(
             ready=self.ready(),
             uptime_ns=time.monotonic_ns() - self._started_ns,
             listening=self.addresses,
@@ -284,7 +284,7 @@ class Server:
             specs=self._specs,
             refused={name: receiver.refused for name, receiver in receivers.items() if receiver is not None},
         )
-        return self._status.snapshot(front)
+        return self._status.snapshot(state)
 
 
 def _in_force(specs: Sequence[Spec]) -> tuple[Spec, ...]:

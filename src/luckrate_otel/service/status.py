@@ -23,7 +23,7 @@ SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class ServerState:
     """What only the server itself can say. refused: listener → outcome → requests."""
 
     ready: str | None
@@ -46,20 +46,20 @@ class Status:
     journal: Journal | None
     keeping: Keeping | None
 
-    def snapshot(self, front: Front) -> Mapping[str, Any]:
+    def snapshot(self, server: ServerState) -> Mapping[str, Any]:
         return {
             "version": version("luckrate-otel"),
-            "uptime_seconds": round(front.uptime_ns / 1e9, 1),
-            "ready": front.ready or "yes",
-            "listening": dict(front.listening),
-            "mode": front.mode,
-            "specs": [{"name": spec.name, "version": spec.version} for spec in front.specs],
+            "uptime_seconds": round(server.uptime_ns / 1e9, 1),
+            "ready": server.ready or "yes",
+            "listening": dict(server.listening),
+            "mode": server.mode,
+            "specs": [{"name": spec.name, "version": spec.version} for spec in server.specs],
             "runs": self._runs(),
             "open_traces": self._open_traces(),
             "held": self._held(),
             "refused": {
                 name: {str(outcome): count for outcome, count in counts.items()}
-                for name, counts in front.refused.items()
+                for name, counts in server.refused.items()
             },
             "kept": self._kept(),
             "ledger": self.balance.signals(),
