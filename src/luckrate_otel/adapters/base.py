@@ -66,16 +66,6 @@ def facts(role: Role, adapter: str, span: Span, **fields: Any) -> Facts:
     return completed(begun(role, adapter, span), fields)
 
 
-def call_facts(
-    adapter: str, span: Span, tool: str, args: Arguments, back: Returned, outcome: Failure, **fields: Any
-) -> Facts:
-    """Facts of the span of a tool call. Of a call that never returned, what stands as its result is none."""
-    (given, args_gap), (ok, error) = args, outcome
-    result = back.text if ok is not None else None
-    own = {"tool": tool, "args": given, "args_gap": args_gap, "result": result, "result_gap": back.gap}
-    return facts(Role.TOOL, adapter, span, **own, ok=ok, error=error, **fields)
-
-
 # Filled in field by field, while nobody else has it: half the price of passing a dozen keywords through two functions.
 Begun = Any
 _BLANK = Facts(role=Role.WRAPPER, adapter="", head=Head("", ""))
@@ -99,6 +89,18 @@ def completed(made: Begun, fields: Mapping[str, Any]) -> Facts:
         setattr(made, name, value)
     found: Facts = made
     return found
+
+
+def call_facts(
+    adapter: str, span: Span, tool: str, args: Arguments, back: Returned, outcome: Failure, **fields: Any
+) -> Facts:
+    """Facts of the span of a tool call. Of a call that never returned, what stands as its result is none."""
+    made = begun(Role.TOOL, adapter, span)
+    made.tool = tool
+    made.args, made.args_gap = args
+    made.ok, made.error = outcome
+    made.result, made.result_gap = back.text if made.ok is not None else None, back.gap
+    return completed(made, fields)
 
 
 def matchable(span: Span) -> Mapping[str, Value]:
