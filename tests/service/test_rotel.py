@@ -6,7 +6,9 @@ SDK → rotel → receiver → queue → exporter → rotel → next hop: what t
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -25,9 +27,20 @@ from luckrate_otel.service.replies import Transport
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import grpc_next_hop, http_next_hop, within
+from tests.programs.found import REQUIRE
 from tests.service.test_sdk import GRPC, HTTP, names, spans
 
 AGENT = Path(rotel.__file__).parent / "rotel-agent"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _can_run() -> None:
+    """Its wheel is linked against Python's shared library, which not every Python has."""
+    tried = subprocess.run([AGENT, "--help"], capture_output=True, text=True, check=False)
+    if tried.returncode and os.environ.get(REQUIRE):
+        pytest.fail(f"rotel is required and cannot run: {tried.stderr.strip()}", pytrace=False)
+    if tried.returncode:
+        pytest.skip(f"rotel cannot run with this Python: {tried.stderr.strip()}")
 
 
 @asynccontextmanager
