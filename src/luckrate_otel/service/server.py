@@ -101,11 +101,11 @@ class Server:
             max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
         )
         self._judge = Judge(self._specs, conversations, self._repeats)
+        self._registry = CollectorRegistry()
         self._balance = Balance(self.ledger, self._assembler.counts, self._senders)
         self._status = Status(
             self._assembler, self._judge, self.ledger, self._balance, self._senders, self._journal, self._keeping
         )
-        self._registry = CollectorRegistry()
         self._meter = Meter(
             build.readers(config, self._registry),
             version("luckrate-otel"),

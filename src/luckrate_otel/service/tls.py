@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class _Current:
             if stamp != self._stamp:
                 self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
                 self.context = _fresh_context(self._tls)
-                _log.info("TLS certificate of the HTTP receiver read again")
+                log.info("TLS certificate of the HTTP receiver read again")
         except (OSError, ssl.SSLError) as error:
-            _log.warning("TLS files of the HTTP receiver are unusable, keeping the old: %s", type(error).__name__)
+            log.warning("TLS files of the HTTP receiver are unusable, keeping the old: %s", type(error).__name__)
         return self.context
 
 
@@ -107,7 +107,7 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
                 stamps[0] = stamp
                 latest[0] = certificates()
         except OSError as error:
-            _log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
+            log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
         return latest[0]
 
     latest = [certificates()]
