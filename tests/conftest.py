@@ -8,6 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is. What a call may cost is measured in benchmarks/.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 # By name, as the package shows the function `load` in the module's place.
 LOADING = import_module("luckrate_otel.config.load")

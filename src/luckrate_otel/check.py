@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import (
@@ -21,6 +20,7 @@ from luckrate_otel.model import (
     Violation,
 )
 from luckrate_otel.output import Output, judge_output
+from luckrate_otel.record import replace
 from luckrate_otel.rules.finding import on_run
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -141,8 +141,12 @@ def _ask(rule: Rule, trajectory: Trajectory, spec: Spec) -> Outcome:
 
 
 def _found(rule: Rule, violation: Violation, spec: Spec) -> Violation:
-    severity = spec.overrides(rule)
-    return violation if severity is None else replace(violation, severity=severity)
+    """A rule's violation as this spec has it. content: the clause's, then what the rule adds to tell two apart."""
+    severity = spec.overrides(rule) or violation.severity
+    content = spec.contents.get(violation.clause, "") + violation.content
+    if severity is violation.severity and content == violation.content:
+        return violation
+    return replace(violation, severity=severity, content=content)
 
 
 def _listed(found: Sequence[Violation], trajectory: Trajectory, spec: Spec) -> Iterator[Violation]:

@@ -172,12 +172,13 @@ class Evidence:
     span: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Violation:
     """One rule broken, at one step or (step None) by the run as a whole.
 
     clause: the part of the spec, e.g. `before[1]`. argument: path of the argument, e.g. `recipients[0]`.
     sources: where the value came from, readable, never the value itself. evidence: the steps behind it.
+    content: what the clause says, wherever in the spec it stands; "" where its name says all. Known once graded.
     """
 
     rule: str
@@ -190,11 +191,12 @@ class Violation:
     sources: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     span: str | None = None
+    content: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """Stable id of "this rule, this clause, this tool, this argument", for baselines; 16 hex digits."""
-        key = "\x1f".join((self.rule, self.clause, self.tool or "", self.argument or ""))
+        """Stable id of "this rule, what this clause says, this tool, this argument", for baselines; 16 hex digits."""
+        key = "\x1f".join((self.rule, self.content or self.clause, self.tool or "", self.argument or ""))
         return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

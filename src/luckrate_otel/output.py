@@ -18,6 +18,7 @@ from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.rules.path import number
+from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import Status, Value
 from luckrate_otel.vocabulary import EVALUATION_NAME
 
@@ -276,7 +277,7 @@ def _parse_check(value: Value, place: Place) -> ByCheck:
         place.problem(f"checks nothing: give {', '.join(CHECKS[:-1])} or {CHECKS[-1]}")
     return ByCheck(
         contains=texts(block["contains"], place.at("contains")) if "contains" in block else (),
-        regex=_pattern(block["regex"], place.at("regex")) if "regex" in block else None,
+        regex=parse_pattern(block["regex"], place.at("regex")) if "regex" in block else None,
         schema=parse_schema(block["schema"], place.at("schema")) if "schema" in block else None,
         python=_function(block["python"], place.at("python")) if "python" in block else None,
     )
@@ -296,12 +297,3 @@ def _number(value: Value, place: Place) -> float | None:
         place.problem(f"expected a number, got {kind(value)}")
         return None
     return float(read)
-
-
-def _pattern(value: Value, place: Place) -> re.Pattern[str] | None:
-    source = text(value, place)
-    try:
-        return re.compile(source)
-    except (re.error, OverflowError, RecursionError) as error:
-        place.problem(f"not a regular expression: {error}")
-        return None

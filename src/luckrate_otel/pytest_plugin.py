@@ -181,9 +181,9 @@ def pytest_runtest_makereport(
         from luckrate_otel.reports.verdicts import run_json
         from luckrate_otel.verdict_json import to_record
 
-        # Plain values: with pytest-xdist the report is made in another process.
+        # As ASCII: with pytest-xdist the report is made in another process, and what travels there must be UTF-8.
         report.luckrate = [  # type: ignore[attr-defined]  # reports carry what plugins put on them
-            {"run": run_json(run, verdict), "verdict": to_record(verdict)} for run, verdict in handle.graded
+            json.dumps({"run": run_json(run, verdict), "verdict": to_record(verdict)}) for run, verdict in handle.graded
         ]
         if not report.failed and any(verdict.violations for _, verdict in handle.graded):
             report.sections.append(("luckrate", _text(handle.graded)))
@@ -229,7 +229,7 @@ class _Gatherer:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         # A failure that was expected is no reason to fail the session.
         if not hasattr(report, "wasxfail"):
-            self._records.extend(getattr(report, "luckrate", ()))
+            self._records.extend(map(json.loads, getattr(report, "luckrate", ())))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -240,7 +240,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     summary = _Summary(config)
     target = config.getoption(REPORT)
     if target is not None:
-        Path(target).write_text(json.dumps(summary.report(), ensure_ascii=False) + "\n", encoding="utf-8")
+        from luckrate_otel.surrogates import mend
+
+        Path(target).write_text(mend(json.dumps(summary.report(), ensure_ascii=False)) + "\n", encoding="utf-8")
     if summary.gate.failed and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,7 +18,21 @@ from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.provenance.tokens import Leaf, trace
 from luckrate_otel.rules import RULES, shapes
-from luckrate_otel.rules.key import Key, Notes, Place, choice, count, entries, kind, suggestion, text, texts
+from luckrate_otel.rules.contents import contents
+from luckrate_otel.rules.key import (
+    Key,
+    Mention,
+    Notes,
+    Place,
+    choice,
+    count,
+    entries,
+    kind,
+    suggestion,
+    text,
+    texts,
+    tool_name,
+)
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.taint import DELEGATES, FIELDS, PRIVILEGED, TARGETS, UNTRUSTED
 from luckrate_otel.rules.unknown_tool import TOOLS
@@ -73,6 +88,7 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    contents: clause, as findings name it → hash of what it says, by which findings are known again.
     rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
     taint is off. Both are made once, as every run asks for them.
     """
@@ -80,6 +96,7 @@ class Spec:
     values: Mapping[str, Any] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
+    contents: Mapping[str, str] = field(default_factory=nothing, repr=False)
     rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     policy: Policy = field(init=False, repr=False, compare=False)
 
@@ -113,7 +130,7 @@ class Spec:
         if notes.problems:
             raise SpecError(sorted(notes.problems, key=_place_in_file), source)
         version = sha256(canonical(mapping).encode()).hexdigest()[:16]
-        return cls(MappingProxyType(values), notes.aliases, version)
+        return cls(MappingProxyType(values), notes.aliases, version, contents(mapping, notes.aliases))
 
     def get(self, key: Key[T]) -> T:
         """The value of a key: as written, else its default."""
@@ -209,8 +226,9 @@ def _aliases(value: Value, place: Place) -> Mapping[str, str]:
     owners: dict[str, str] = {}
     pairs = entries(value, place, "a mapping from tool names to their other names")
     for name, others in pairs:
-        place.notes.mentions.append((place.at(name), name))
+        place.notes.mentions.append(Mention(place.at(name), name))
         for other in texts(others, place.at(name)):
+            tool_name(other, place.at(name))
             if owners.setdefault(other, name) != name:
                 place.at(name).problem(f"{other!r} already is another name of {owners[other]!r}")
     for name, _ in pairs:
@@ -223,10 +241,21 @@ def _compare_with_vocabulary(notes: Notes, legal: Iterable[str]) -> None:
     """A misspelt tool would look like an agent that never called it."""
     known = tuple(dict.fromkeys(legal))
     if not known:
+        _compare_with_words(notes)
         return
-    for place, name in notes.mentions:
-        if name not in known:
-            place.problem(f"{name!r} is not one of the spec's tools{suggestion(name, known)}")
+    for mention in notes.mentions:
+        if mention.name not in known:
+            hint = suggestion(mention.name, (*mention.instead, *known))
+            mention.place.problem(f"{mention.name!r} is not one of the spec's tools{hint}")
+
+
+def _compare_with_words(notes: Notes) -> None:
+    """Without a vocabulary any tool may be meant; but `usr`, which no other part of the spec names, is not."""
+    named = Counter(mention.name for mention in notes.mentions)
+    for mention in notes.mentions:
+        hint = suggestion(mention.name, mention.instead) if named[mention.name] == 1 else ""
+        if hint:
+            mention.place.problem(f"no such source{hint} (a tool of that name has to be named under tools)")
 
 
 def _place_in_file(problem: Problem) -> tuple[int, int]:

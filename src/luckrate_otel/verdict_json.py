@@ -48,6 +48,7 @@ def _violation(violation: Violation) -> dict[str, Any]:
         "sources": list(violation.sources),
         "evidence": [[item.step, item.span] for item in violation.evidence],
         "span": violation.span,
+        "content": violation.content,
     }
 
 
@@ -82,4 +83,5 @@ def _read_violation(record: Mapping[str, Any]) -> Violation:
         sources=tuple(record["sources"]),
         evidence=tuple(Evidence(step, span) for step, span in record["evidence"]),
         span=record["span"],
+        content=record["content"],
     )

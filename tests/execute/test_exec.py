@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -222,6 +223,27 @@ def test_bad_usage(run: Run, words: list[str]) -> None:
     status, _, err = run(*words, "--", "true")
     assert status == 2
     assert err.startswith(f"luckrate-otel: argument {words[0]}: invalid number of ")
+
+
+def test_what_the_next_hop_has_to_say_is_told_as_everything_else(tmp_path: Path) -> None:
+    """In a process of its own: here pytest listens to the log."""
+    words = [PYTHON, "-m", "luckrate_otel", "exec", "--spec", str(SPEC), "--settle", "0.1", "--"]
+    words += [PYTHON, str(AGENT), "Refund order 88213."]
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    done = subprocess.run(
+        words,
+        env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TIMEOUT": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Done: refunded order 88213."
+    assert lines[1:]
+    assert all(line.startswith("luckrate-otel: ") for line in lines[1:])
 
 
 # ---- the environment -----------------------------------------------------------------------------

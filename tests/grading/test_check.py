@@ -74,6 +74,7 @@ def test_a_whole_verdict() -> None:
                 step=0,
                 tool="x",
                 span="s0",
+                content="8c67b3b6bedea54a",
             ),
         ),
         not_evaluated=(

@@ -136,6 +136,12 @@ def wrong_types() -> None:
             Spec.from_mapping(wrong)
 
 
+def stars_in_names() -> None:
+    assert theirs([Plain("delete_all", {}, True, "")], {"forbidden": ["delete_*"]}, "") == []
+    with pytest.raises(SpecError, match="named in full"):
+        Spec.from_mapping({"forbidden": ["delete_*"]})
+
+
 def nothing_to_cut() -> None:
     steps, spec = [STEP] * 501, {"ground": False}
     assert theirs(steps, spec, "") == ["provenance checked on first 500 of 501 steps"]
@@ -184,6 +190,7 @@ def odd_argument_keys() -> None:
 DIFFERENCES: dict[str, Callable[[], None]] = {
     "unread keys": unread_keys,
     "wrong types": wrong_types,
+    "stars in names": stars_in_names,
     "nothing to cut": nothing_to_cut,
     "missing content": missing_content,
     "untold success": untold_success,

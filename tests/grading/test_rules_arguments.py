@@ -107,12 +107,39 @@ def test_a_run_too_large_to_be_traced_is_not_evaluated() -> None:
          ["args.a.from.x..y: not a path like order.lines[0].price: 'x..y'",
           "args.a.from.z[0]: 'nobody' is not one of the spec's tools"]),
         ({"b": {}}, ["args.b: 'b' is not one of the spec's tools"]),
+        ({"a": {"from": {"x": "usr", "y": ["sytem", "a", "user"]}}},
+         ["args.a.from.x: 'usr' is not one of the spec's tools; did you mean 'user'?",
+          "args.a.from.y[0]: 'sytem' is not one of the spec's tools; did you mean 'system'?"]),
     ],
 )  # fmt: skip
 def test_problems_of_args(args: Any, problems: list[str]) -> None:
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping({"tools": ["a"], "args": args})
     assert [str(problem) for problem in raised.value.problems] == problems
+
+
+HINT = "(a tool of that name has to be named under tools)"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problems"),
+    [
+        ({"args": {"a": {"from": {"x": "usr"}}}}, [f"args.a.from.x: no such source; did you mean 'user'? {HINT}"]),
+        ({"args": {"a": {"from": {"x": ["a", "definitions.$.x"]}}}},
+         [f"args.a.from.x[1]: no such source; did you mean 'definition'? {HINT}"]),
+        ({"args": {"a": {"from": {"x": "users"}}}, "required": ["users"]}, []),
+        ({"args": {"a": {"from": {"x": "users"}}}, "tools": ["a", "users"]}, []),
+        ({"args": {"a": {"from": {"x": "lookup_order.$.id"}}}}, []),
+    ],
+)  # fmt: skip
+def test_without_a_vocabulary_a_source_that_is_nearly_a_word_is_a_slip(spec: Any, problems: list[str]) -> None:
+    try:
+        Spec.from_mapping(spec)
+    except SpecError as error:
+        found = [str(problem) for problem in error.problems]
+    else:
+        found = []
+    assert found == problems
 
 
 # ---- sources ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Step, Trajectory
 from luckrate_otel.rules import RULES
@@ -156,8 +157,15 @@ def test_rule(rule: str, clauses: Any, trajectory: Trajectory, ends: str, found:
          "any_of[0]: c (step 0) was called without a or b before it within 2 steps", []),
         ("starts_with", ["a"], run("b"), "starts_with: a was to be step 0, not b (step 0)", []),
         ("starts_with", ["a"], run(), "starts_with: a was to be step 0, but no more came", []),
-        ("ends_with", ["b", "c"], run("a", "c"), "ends_with: b was to be call 1 from the end, not a (step 0)", []),
-        ("ends_with", ["b"], run(), "ends_with: b was to be call 0 from the end, but no more came", []),
+        ("ends_with", ["b", "c"], run("a", "c"), "ends_with: b was to be the last call but one, not a (step 0)", []),
+        (
+            "ends_with",
+            ["a", "b", "c"],
+            run("b", "c"),
+            "ends_with: a was to be the last call but 2, but no more came",
+            [],
+        ),
+        ("ends_with", ["b"], run(), "ends_with: b was to be the last call, but no more came", []),
         ("exactly", ["a"], run("a", "b", "c"), "exactly: b (step 1) is one call too many", [2]),
         ("exactly", ["a", "b"], run("a", "c"), "exactly: b was to be step 1, not c (step 1)", []),
     ],
@@ -304,3 +312,12 @@ def test_any_of_is_its_definition(steps: tuple[Step, ...], order: str, same: boo
     ]
     expected += [] if able else [None]
     assert [v.step for v in RULES["any_of"].evaluate(Trajectory(steps), spec).violations] == expected
+
+
+@pytest.mark.parametrize("within", ["soon", "0.5 steps", "3 calls", -1, True, None, [3], "", "1e3"])
+def test_a_window_that_is_none_is_told_with_both_ways_to_write_one(within: Any) -> None:
+    with pytest.raises(SpecError) as raised:
+        Spec.from_mapping({"leads_to": [pair("a", "b", within=within)]})
+    assert [str(problem) for problem in raised.value.problems] == [
+        'leads_to[0].within: expected steps like "3 steps", seconds, or a duration like "10s" or "2m"'
+    ]

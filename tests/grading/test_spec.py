@@ -314,3 +314,26 @@ def test_a_spec_of_luckrate_0_3_is_taken_as_it_is() -> None:
     assert [rule.id for rule in Spec.from_mapping(original).rules] == [
         "unknown_tool", "required", "before", "max_steps", "no_repeat", "taint", "ground", "secrets",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"forbidden": ["a", "delete_*"]}, "forbidden[1]"),
+        ({"tools": ["*"]}, "tools[0]"),
+        ({"before": [["*", "a"]]}, "before[0][0]"),
+        ({"args": {"*": {}}}, "args.*"),
+        ({"max_calls": {"mcp__*": 1}}, "max_calls.mcp__*"),
+        ({"agents": {"x": {"tools": ["*"]}}}, "agents.x.tools[0]"),
+        ({"aliases": {"a": ["mcp__*__a"]}}, "aliases.a"),
+        ({"untrusted": ["web_*"]}, "untrusted[0]"),
+    ],
+)
+def test_tools_are_named_in_full(spec: dict[str, Any], path: str) -> None:
+    """A pattern would be a tool that is never called."""
+    with pytest.raises(SpecError) as raised:
+        Spec.from_mapping(spec)
+    assert [str(problem) for problem in raised.value.problems] == [
+        f"{path}: tools are named in full; a * stands for nothing here"
+    ]
+    Spec.from_mapping({"max_step_duration": {"*": 1}, "match": {"agent": "shop-*"}})

@@ -202,7 +202,7 @@ def test_within(value: Any, expected: Within, words: str) -> None:
           "leads_to[0][1].where.x.in: expected a list of values, got text"]),
         ({"first": "a", "then": "b", "within": "0 steps"}, ["leads_to[0].within: expected at least 1 step"]),
         ({"first": "a", "then": "b", "within": "soon"},
-         ['leads_to[0].within: expected seconds or a duration like "10s" or "2m"']),
+         ['leads_to[0].within: expected steps like "3 steps", seconds, or a duration like "10s" or "2m"']),
         ({"first": "a", "then": "c"}, ["leads_to[0].then: 'c' is not one of the spec's tools"]),
         ({"first": ["a", "b"], "then": "b", "same": "x..y"},
          ["leads_to[0].same: not a path like order.lines[0].price: 'x..y'"]),

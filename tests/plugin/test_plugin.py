@@ -230,3 +230,42 @@ def test_without_the_marker_nothing_happens_and_nothing_is_loaded(
 def test_the_marker_is_described(run: Any) -> None:
     result = run("", "--markers", "--strict-markers")
     assert any(line.startswith("@pytest.mark.luckrate(spec, runs=1, case=None): grade") for line in result.outlines)
+
+
+# ---- several processes ---------------------------------------------------------------------------
+
+SEVERAL = """
+@pytest.mark.luckrate(SPEC, runs=4)
+def test_slow():
+    agent("look", "look", "look")
+
+@pytest.mark.luckrate(SPEC, runs=3)
+def test_mixed(request):
+    agent("pay" if "run1" in request.node.name else "look")
+
+@pytest.mark.luckrate(SPEC, case="half \\ud800 a pair")
+def test_odd():
+    agent("look")
+"""
+
+
+def test_workers_of_xdist_tell_the_same(run: Any, pytester: pytest.Pytester) -> None:
+    """Cases, verdicts, findings, number and gate; only the order is that in which tests end."""
+    told = []
+    for options in (("-n", "2"), ("-n", "0")):
+        path = pytester.path / f"{options[1]}.json"
+        result = run(SEVERAL, "--luckrate-report", str(path), *options)
+        result.assert_outcomes(passed=7, failed=1)
+        assert result.ret == 1
+        report = json.loads(path.read_text("utf-8"))
+        runs = sorted(
+            (one["case"], one["verdict"], [v["fingerprint"] for v in one["violations"]]) for one in report["runs"]
+        )
+        told.append((runs, report["luck_rate"], report["gate"], sorted(summary(result))))
+    workers, alone = told
+    assert workers == alone
+    assert len(workers[0]) == 8
+    assert workers[2]["reasons"] == [
+        "hard: 1 violation in 1 of 8 runs (forbidden 1)",
+        f"soft: violations in 4 of 4 runs of case {Path(pytester.path).name.rstrip('0')}.py::test_slow",
+    ]

@@ -233,7 +233,7 @@ def test_what_is_no_report_is_told_in_one_line(tmp_path: Path, text: str, cause:
 def test_the_baseline_gates_on_what_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces = Path(__file__).parents[1] / "traces/crewai-openinference/s2.traces.jsonl"
     spec = tmp_path / "s.yaml"
-    spec.write_text("forbidden: [issue_refund]\n", encoding="utf-8")
+    spec.write_text("forbidden: [issue_refund]\nbefore: [[ask_human, issue_refund]]\n", encoding="utf-8")
     check = ["check", str(traces), "--spec", str(spec)]
     assert main([*check, "--format", "json"]) == 1
     base = tmp_path / "base.json"
@@ -242,8 +242,10 @@ def test_the_baseline_gates_on_what_is_new(tmp_path: Path, capsys: pytest.Captur
     assert "(known)" in capsys.readouterr().out
     assert main(["compare", str(base), str(base)]) == 0
     assert capsys.readouterr().out.endswith("No regression\n")
-    spec.write_text("forbidden: [other, issue_refund]\n", encoding="utf-8")
-    assert main([*check, "--baseline", str(base)]) == 1
+    spec.write_text("before: [[x, y], [ask_human, issue_refund]]\nforbidden: [z, issue_refund]\n", encoding="utf-8")
+    assert main([*check, "--baseline", str(base)]) == 0  # clauses that moved
+    spec.write_text("before: [[x, issue_refund]]\n", encoding="utf-8")
+    assert main([*check, "--baseline", str(base)]) == 1  # one in another's place
     capsys.readouterr()
     assert main([*check, "--baseline", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err == f"luckrate-otel: {tmp_path}/none: No such file or directory\n"

@@ -1,8 +1,15 @@
 """What holds for every format, and for the values they are made of."""
 
+import json
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
 import pytest
 
-from luckrate_otel.model import VerdictLabel
+from luckrate_otel import Step, Turn, check
+from luckrate_otel.gate import case_id
+from luckrate_otel.model import Trajectory, VerdictLabel
 from luckrate_otel.reports.advice import GENERAL, mend, silence
 from luckrate_otel.reports.formats import FORMATS
 from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
@@ -60,6 +67,47 @@ def test_the_gate_leaves_out_only_what_is_known_of_that_case() -> None:
     assert report().gate.failed
     assert report(GateOptions(known=frozenset({("another", HARD.fingerprint)}))).gate.failed
     assert not report(GateOptions(known=frozenset({(case_key(*RUNS[0]), HARD.fingerprint)}))).gate.failed
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("half", ["\ud800", "x\udfff"])
+def test_whatever_a_program_calls_its_tools_a_report_can_be_written(name: str, half: str) -> None:
+    steps = [Step(half, {half: half}, result=half, agent=half), Step("b", {"k": half}, ok=False, error=half)]
+    spec: dict[str, Any] = {
+        "name": half,
+        "tools": ["b"],
+        "before": [("b", "b")],
+        "agents": {half: {"max_steps": 0}},
+        "ends_with": half,
+    }
+    run = Trajectory(steps=tuple(steps), turns=(Turn(half),), final_output=half, agent=half, case=half, run_id=half)
+    spec |= {"tools": [half, "b"], "exactly": [half], "max_calls": {half: 0}, "no_repeat": True}
+    made = make_report([(run, check(run, spec))], places={("", ""): Place(half)}, reasons=(half,))
+    assert made.gate.failed
+    for values in (True, False):
+        text = FORMATS[name](made, Style(values=values))
+        assert text.encode().decode() == text
+        if name in ("json", "sarif"):
+            assert json.loads(text)
+        if name == "junit":
+            ET.fromstring(text)
+
+
+def test_the_text_tells_of_each_run_which_case_the_gate_means() -> None:
+    runs = [
+        Trajectory(turns=(Turn("Refund 1."),), run_id="r1", agent="shop", adapters=("genai",)),
+        Trajectory(run_id="r2", agent="shop", case="small refund"),
+        Trajectory(run_id="r3", agent="shop"),
+    ]
+    budget = {"max_duration": 1}
+    late = [(run, check(replace(run, duration=2000.0), budget)) for run in runs]
+    text = FORMATS["text"](make_report(late), PLAIN)
+    headings = [line for line in text.splitlines() if line.startswith("shop")]
+    case = case_id("Refund 1.")
+    assert headings == [f"shop  r1  [genai]  case {case}", "shop  r2  case small refund", "shop  r3"]
+    assert text.split("Gate failed\n")[1].splitlines() == [
+        f"  soft: violations in 1 of 1 run of case {name}" for name in (case, "small refund", "r3")
+    ]
 
 
 def test_other_reasons_fail_the_gate_too() -> None:

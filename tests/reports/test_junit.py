@@ -1,10 +1,14 @@
 """JUnit: a run fails by its hard findings, the gate by its reasons, and the document exactly if the gate does."""
 
+import re
 from xml.etree import ElementTree as ET
 
+from luckrate_otel import Spec, check
+from luckrate_otel.batch import trajectories
 from luckrate_otel.model import VerdictLabel
 from luckrate_otel.reports.graded import GateOptions, case_label, make_report
 from luckrate_otel.reports.junit import junit
+from tests.captured import CASES, telemetry
 from tests.reports.example import HARD, HOSTILE, RUNS, SOFT, report, run, verdict
 
 
@@ -66,3 +70,59 @@ def test_no_private_value_and_no_forbidden_character_is_in_it() -> None:
     assert "s3cret" not in text
     assert "\x1b" in HOSTILE
     assert "\x1b" not in text
+
+
+# ---- as readers have it --------------------------------------------------------------------------
+
+# Element → its attributes (required ones first, then others) and the elements in it, as Jenkins' junit-10.xsd has them;
+# GitLab, Azure and GitHub's report actions read what fits it.
+COUNTED = {"name", "tests", "failures", "errors"}
+FORM: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuites": (set(), {*COUNTED, "time"}, {"testsuite"}),
+    "testsuite": (COUNTED, {"skipped", "time", "timestamp", "hostname"}, {"properties", "testcase"}),
+    "testcase": ({"name"}, {"classname", "time"}, {"skipped", "error", "failure", "system-out", "system-err"}),
+    "failure": (set(), {"type", "message"}, set()),
+    "skipped": (set(), {"type", "message"}, set()),
+    "system-out": (set(), set(), set()),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+}
+
+
+def assert_readable(text: str) -> ET.Element:
+    suites = read(text)
+    assert suites.tag == "testsuites"
+    for element in suites.iter():
+        required, allowed, inside = FORM[element.tag]
+        assert required <= set(element.attrib) <= required | allowed
+        assert {child.tag for child in element} <= inside
+    for suite in suites:
+        cases = suite.findall("testcase")
+        assert suite.get("tests") == str(len(cases))
+        assert suite.get("failures") == str(sum(case.find("failure") is not None for case in cases))
+        assert suite.get("skipped") == str(sum(case.find("skipped") is not None for case in cases))
+        assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
+        assert all(re.fullmatch(r"\d+\.\d{3}", case.get("time", "0.000")) for case in cases)
+    return suites
+
+
+CAPTURED = [run for case in CASES for run in trajectories(*telemetry(case))]
+STRICT = Spec.from_mapping(
+    {
+        "required": ["escalate_to_human"],
+        "before": [["lookup_order", "issue_refund"]],
+        "aliases": {"issue_refund": ["Issue Refund"]},
+        "max_steps": 1,
+    }
+)
+
+
+def test_every_captured_run_makes_a_document_that_readers_take() -> None:
+    made = make_report([(run, check(run, STRICT)) for run in CAPTURED])
+    suites = assert_readable(junit(made))
+    assert int(suites.get("tests", 0)) == len(CAPTURED) + 1
+
+
+def test_a_hostile_report_and_an_empty_one_are_taken_too() -> None:
+    assert_readable(junit(report()))
+    assert_readable(junit(make_report([])))

@@ -85,3 +85,11 @@ def test_the_name_of_a_tool_makes_no_link() -> None:
 
 def test_no_private_value_is_in_it() -> None:
     assert "s3cret" not in sarif(report(), "1")
+
+
+def test_a_run_that_is_its_own_case_is_known_again_by_its_finding_alone() -> None:
+    """Run ids never come again, and code scanning tells old alerts from new ones by the fingerprint."""
+    runs = [Trajectory((Step("pay"),), run_id=run_id) for run_id in ("r1", "r2")]
+    results = read(sarif(make_report([(run, check(run, {"forbidden": ["pay"]})) for run in runs]), "1"))["results"]
+    first, second = (result["partialFingerprints"] for result in results)
+    assert first == second

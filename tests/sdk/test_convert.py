@@ -87,3 +87,11 @@ def test_a_bare_span() -> None:
 def test_what_otlp_cannot_carry_is_left_out(value: Any) -> None:
     span = ReadableSpan("x", resource=Resource({}), attributes={"bad": value, "good": 2**63 - 1})
     assert to_span(span).attributes == {"good": 2**63 - 1}
+
+
+def test_names_that_otlp_cannot_carry_are_mended() -> None:
+    """The exporter would lose the whole request; what is said of the run must be something that can be written."""
+    half = "look \ud800"
+    span = ReadableSpan(half, resource=Resource({}), events=[Event(half, {}, 1)], status=Status(StatusCode.ERROR, half))
+    read = to_span(span)
+    assert [read.head.name, read.events[0].name, read.status_message] == ["look \N{REPLACEMENT CHARACTER}"] * 3

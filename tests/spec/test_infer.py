@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from luckrate_otel import Spec, Step, Turn, check
-from luckrate_otel.infer import infer
+from luckrate_otel.infer import infer, proposed
 from luckrate_otel.infer.counted import Counted, arguments, before, budget
+from luckrate_otel.infer.orders import about_the_same, either
+from luckrate_otel.infer.repeated import once_each
 from luckrate_otel.model import Coverage, Trajectory
 from luckrate_otel.provenance.tokens import trace
 from tests.grading.generated import plain_steps
@@ -51,7 +53,11 @@ def test_what_good_runs_have_in_common() -> None:
         "name": "refunds",
         "tools": ["check_policy", "issue_refund", "lookup_order"],
         "required": ["check_policy", "issue_refund", "lookup_order"],
-        "before": [["check_policy", "issue_refund"], ["lookup_order", "check_policy"]],
+        "before": [
+            ["check_policy", "issue_refund"],
+            ["lookup_order", "check_policy"],
+            {"first": "lookup_order", "then": "issue_refund", "same": "order_id"},
+        ],
         "max_calls": {"check_policy": 1, "issue_refund": 1, "lookup_order": 1},
         "max_steps": 3,
         "max_duration": "2s",
@@ -113,6 +119,11 @@ def test_runs_that_could_show_no_call_say_nothing() -> None:
     assert infer([blind]).text.splitlines()[-1] == 'name: "inferred"'
 
 
+def test_what_no_spec_can_name_is_left_out() -> None:
+    odd = [good(number, Step("*", {}), Step(" ", {})) for number in range(25)]
+    assert read(infer(odd).text)["tools"] == ["check_policy", "issue_refund", "lookup_order"]
+
+
 def test_an_order_that_failed_once_is_no_order() -> None:
     turned = Trajectory((Step("b"), Step("a")))
     kept = [Trajectory((Step("a"), Step("b")))] * 9
@@ -131,6 +142,90 @@ def test_a_value_that_once_came_from_nowhere_gets_no_source() -> None:
     made_up = Trajectory((Step("lookup_order", {"order_id": "W9999"}),), (Turn("hello"),))
     (argument,) = arguments([*RUNS, made_up], trace)["lookup_order"]
     assert (argument.sources, argument.uses) == ((), 26)
+
+
+# ---- orders and limits about one thing -----------------------------------------------------------
+
+
+def shop(number: int, *steps: tuple[str, dict[str, Any]]) -> Trajectory:
+    return Trajectory(tuple(Step(tool, args, t=float(i)) for i, (tool, args) in enumerate(steps)), run_id=f"s{number}")
+
+
+def found(order: str) -> tuple[str, dict[str, Any]]:
+    return "get", {"id": order, "lang": "en"}
+
+
+def sold(order: str) -> tuple[str, dict[str, Any]]:
+    return "refund", {"id": order, "lang": "en"}
+
+
+def two_orders(number: int) -> Trajectory:
+    one, other = f"A{number}", f"B{number}"
+    return shop(number, found(one), found(other), sold(other), sold(one))
+
+
+SAME_ORDER = {"first": "get", "then": "refund", "same": "id"}
+
+
+def test_a_look_up_of_the_same_thing_is_proposed_for_it() -> None:
+    kept = [two_orders(number) for number in range(5)]
+    assert about_the_same(kept) == [Counted(SAME_ORDER, 10, 10)]
+    assert about_the_same(kept[:4]) == []
+    elsewhere = shop(9, found("A9"), sold("B9"))
+    assert about_the_same([*kept, elsewhere]) == []
+    always_one = [shop(number, found("A1"), sold("A1")) for number in range(9)]  # of which nothing can be learnt
+    assert about_the_same(always_one) == []
+    unseen = Trajectory((Step("get", {"id": "A"}), Step("refund", None)))
+    assert about_the_same([*kept, unseen]) == []
+    spec = proposed(kept)
+    slip = shop(7, found("A7"), sold("A7"), sold("B7"))
+    assert [v.message for v in check(slip, spec).violations if v.rule == "before"] == [
+        "before[0]: refund (step 2) was called without get"
+    ]
+
+
+def by(finder: str, number: int, *more: str) -> Trajectory:
+    return shop(number, (finder, {}), *((tool, {"n": number}) for tool in (*more, "pay")))
+
+
+def test_either_of_two_look_ups_is_proposed_where_neither_alone_was_made() -> None:
+    runs = [
+        by("email" if number % 2 else "name", number, *(["see"] if number % 4 == 0 else [])) for number in range(24)
+    ]
+    # see was called after name alone, by chance
+    assert either(runs) == [Counted({"calls": ["email", "name"], "before": ["pay", "see"]}, 24, 24)]
+    assert read(infer(runs).text)["any_of"] == [{"calls": ["email", "name"], "before": ["pay", "see"]}]
+    assert "before" not in read(infer(runs).text)
+    assert either([*runs, by("guess", 99)]) == []  # one run had neither
+    assert either([by("email", n, "name") if n % 2 else by("name", n, "email") for n in range(24)]) == []  # both
+    assert either([by("email" if n < 4 else "name", n) for n in range(24)]) == []  # four runs are no habit
+    often = [shop(n, *((t, {}) for t in "xyz" if t != "xyz"[n % 9 % 3] or n % 9 > 2), ("pay", {})) for n in range(18)]
+    assert either(often) == []  # each in most runs, and mostly both
+
+
+def test_calls_for_one_thing_are_limited_where_hardly_a_run_repeats_them() -> None:
+    again = shop(99, found("A9"), found("A9"), sold("A9"))
+    runs = [two_orders(number) for number in range(24)]
+    get = {"max": 1, "same": ["id", "lang"]}
+    assert dict(once_each([*runs, again])) == {
+        "get": Counted(get, 24, 25, "most 2"),
+        "refund": Counted(get, 25, 25, "most 1"),
+    }
+    assert dict(once_each([*runs[:9], again])).keys() == {"refund"}  # 9 of 10 are less than 95 %
+    assert once_each([*runs, Trajectory((Step("get", None), Step("refund", None)))]) == []
+    text = infer([again, *runs]).text
+    assert read(text)["max_calls"] == {"get": get, "refund": get}
+    assert '  "get": {"max": 1, "same": ["id", "lang"]}  # p95: 19 of 20 runs, most 2' in text.splitlines()
+    assert "no_repeat" not in read(text)
+
+
+def test_the_same_few_ids_or_words_are_no_list_of_options() -> None:
+    runs = [shop(n, ("get", {"id": f"W100{n % 2}", "kind": "ab"[n % 2] * 4, "lang": "english"})) for n in range(12)]
+    assert read(infer(runs).text)["args"]["get"]["properties"] == {
+        "id": {"type": "string"},
+        "kind": {"enum": ["aaaa", "bbbb"]},
+        "lang": {"type": "string"},
+    }
 
 
 @given(st.lists(trajectories, max_size=7))

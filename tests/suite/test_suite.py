@@ -443,6 +443,15 @@ def test_every_run_is_printed_with_the_rate_counts_and_interval() -> None:
     )
 
 
+def test_the_gate_calls_cases_as_the_report_does() -> None:
+    over = Violation("max_steps", "max_steps", Severity.SOFT, "max_steps: step 1 is over the budget of 1 (2 taken)")
+    rows = Rows([row(0, VerdictLabel.PASS, over)])
+    decision = gate(rows.verdicts, names=rows.names)
+    assert decision.reasons == ("soft: violations in 1 of 1 run of case refund",)
+    assert list(decision.reasons) == rows.to_json()["gate"]["reasons"]
+    assert "pass        refund " in told(rows)[1]
+
+
 def test_the_rate_of_nothing_is_a_dash() -> None:
     rate, text = told(Rows([row(0, VerdictLabel.FAIL)]))
     assert rate is None

@@ -112,7 +112,9 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_grading(execute)
     execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
-    execute.add_argument("--case", metavar="NAME", help="the case that every run is of; default: its task's text")
+    execute.add_argument(
+        "--case", metavar="NAME", help="the case that every run is of; default: its task's text, else the command"
+    )
     execute.add_argument(
         "--no-capture",
         dest="capture",

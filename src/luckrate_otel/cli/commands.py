@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from luckrate_otel.cli.terminal import FAILED, INTERRUPTED, PASSED, UNUSABLE, complain, progress, style_of
+from luckrate_otel.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    PASSED,
+    UNUSABLE,
+    complain,
+    log_as_complaints,
+    progress,
+    style_of,
+)
 from luckrate_otel.errors import InputError, LuckrateError
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
@@ -115,6 +124,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from luckrate_otel.execute import Command, execute
     from luckrate_otel.specfile import load_spec_files
 
+    log_as_complaints()
     files = load_spec_files(arguments.spec)
     options = gate_options(arguments)
     words = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)

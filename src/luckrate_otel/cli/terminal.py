@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -30,6 +31,19 @@ def set_output(form: str) -> None:
 def complain(text: str) -> None:
     for line in text.splitlines():
         print(f"luckrate-otel: {line}", file=sys.stderr)
+
+
+class _Complaints(logging.Handler):
+    """What the program's parts log, as complaints: a command that ends says all it has to say in the same way."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        told = record.getMessage()  # may quote what a server answered
+        complain("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in told))
+
+
+def log_as_complaints() -> None:
+    """Unless whoever called us has a log of their own."""
+    logging.basicConfig(handlers=[_Complaints()], level=logging.WARNING)
 
 
 def style_of(*, values: bool = False) -> Style:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from luckrate_otel.adapters.unrecognised import describe
 from luckrate_otel.batch import trajectories
 from luckrate_otel.errors import InputError
+from luckrate_otel.execute.cases import with_cases
 from luckrate_otel.execute.collector import Collector, collecting
 from luckrate_otel.execute.environment import child_environment
 from luckrate_otel.model import Trajectory
@@ -34,8 +36,8 @@ class Command:
     """words: program and arguments. runs: how often, one after the other.
 
     settle: seconds without telemetry after which all has come, once the command has ended. wait: seconds at most for
-    that, and for open runs to end. case: names the case of every run; None leaves it to the telemetry. capture: turn
-    content capture on.
+    that, and for open runs to end. case: names the case of every run; None leaves it to the telemetry, and where that
+    says nothing to with_cases. capture: turn content capture on.
     """
 
     words: tuple[str, ...]
@@ -87,6 +89,7 @@ def execute(command: Command, environ: Mapping[str, str], progress: Progress) ->
 
 async def _execute(command: Command, environ: Mapping[str, str], progress: Progress) -> Executed:
     statuses: list[int] = []
+    started_ns: list[int] = []
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for ending in (signal.SIGINT, signal.SIGTERM):
@@ -95,13 +98,14 @@ async def _execute(command: Command, environ: Mapping[str, str], progress: Progr
         child = child_environment(environ, collector.endpoint, case=command.case, capture=command.capture)
         for number in range(command.runs):
             progress(f"{number + 1} of {command.runs}")
+            started_ns.append(time.time_ns())
             statuses.append(await _run_once(command, child, interrupted))
             if interrupted.is_set():
                 break
         progress("waiting for telemetry")
         await _settle(command, collector, interrupted)
     progress("")
-    runs = trajectories(collector.spans, collector.logs)
+    runs = with_cases(trajectories(collector.spans, collector.logs), command.words, started_ns)
     return Executed(
         runs,
         tuple(statuses),

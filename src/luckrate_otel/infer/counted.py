@@ -17,7 +17,7 @@ from luckrate_otel.telemetry import Value
 # still be as low as 57 % (95 % interval).
 MIN_SUPPORT = 5
 
-# Distinct texts that look like the whole list of options, and how often they must have been seen.
+# Distinct texts that look like the whole list of options, and how often they must have been seen. One is no list.
 MAX_OPTIONS = 6
 MIN_OPTION_USES = 4
 
@@ -37,9 +37,14 @@ class Counted:
     note: str = ""
 
 
+def nameable(tool: str) -> bool:
+    """Whether a spec can name it: names come from models and frameworks."""
+    return bool(tool.strip()) and "*" not in tool
+
+
 def tools(runs: Sequence[Trajectory]) -> list[Counted]:
     """Every tool, with the runs that call it, by name."""
-    seen = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if tool.strip())
+    seen = Counter(tool for run in runs for tool in {step.tool for step in run.steps} if nameable(tool))
     return [Counted(tool, count, len(runs)) for tool, count in sorted(seen.items())]
 
 
@@ -50,16 +55,22 @@ def required(runs: Sequence[Trajectory]) -> list[Counted]:
 
 def before(runs: Sequence[Trajectory]) -> list[Counted]:
     """The pairs that held in every run with b, without those that follow from two others."""
-    follows: Counter[tuple[str, str]] = Counter()
-    called: Counter[str] = Counter()
-    for run in runs:
-        firsts = list(dict.fromkeys(step.tool for step in run.steps if step.tool.strip()))
-        called.update(firsts)
-        follows.update((a, b) for j, b in enumerate(firsts) for a in firsts[:j])
-    always = {pair for pair, count in follows.items() if count == called[pair[1]] >= MIN_SUPPORT}
+    always, called = pairs(runs)
     names = sorted(called)
     implied = {(a, c) for a, c in always for b in names if (a, b) in always and (b, c) in always}
     return [Counted([a, b], called[b], called[b]) for a, b in sorted(always - implied)]
+
+
+def pairs(runs: Sequence[Trajectory]) -> tuple[set[tuple[str, str]], Counter[str]]:
+    """Every pair [a, b] of tools of which the first a preceded the first b in all runs with b, and tool → runs."""
+    follows: Counter[tuple[str, str]] = Counter()
+    called: Counter[str] = Counter()
+    for run in runs:
+        firsts = list(dict.fromkeys(step.tool for step in run.steps if nameable(step.tool)))
+        called.update(firsts)
+        follows.update((a, b) for j, b in enumerate(firsts) for a in firsts[:j])
+    always = {pair for pair, count in follows.items() if count == called[pair[1]] >= MIN_SUPPORT}
+    return always, called
 
 
 def budget(amounts: Iterable[float | None]) -> Counted | None:
@@ -111,13 +122,27 @@ def arguments(runs: Sequence[Trajectory], trace: Trace) -> Mapping[str, list[Arg
         for name, value in (step.args or {}).items():
             values.setdefault(step.tool, {}).setdefault(str(name), []).append(value)
     origins = _origins(runs, trace)
+    # Runs of a few tasks name the same few orders, which are no closed list for all that.
+    closed = {
+        key: _options(seen)
+        for tool, by_name in values.items()
+        for name, seen in by_name.items()
+        if (key := (tool, name)) not in origins
+    }
     return {
         tool: [
-            Argument(name, len(seen), calls[tool], _types(seen), _options(seen), _cover(origins.get((tool, name), [])))
+            Argument(
+                name,
+                len(seen),
+                calls[tool],
+                _types(seen),
+                closed.get((tool, name), ()),
+                _cover(origins.get((tool, name), [])),
+            )
             for name, seen in sorted(values.get(tool, {}).items())
         ]
         for tool in sorted(calls)
-        if calls[tool] >= MIN_SUPPORT and tool.strip()
+        if calls[tool] >= MIN_SUPPORT and nameable(tool)
     }
 
 
@@ -141,10 +166,10 @@ def _type(value: Value) -> str:
 
 def _options(values: Sequence[Value]) -> tuple[str, ...]:
     seen = Counter(value for value in values if isinstance(value, str))
-    closed = len(seen) <= MAX_OPTIONS and all(
+    closed = 2 <= len(seen) <= MAX_OPTIONS and all(
         count >= MIN_OPTION_USES and len(text) <= 40 for text, count in seen.items()
     )
-    return tuple(sorted(seen)) if seen and closed and seen.total() == len(values) else ()
+    return tuple(sorted(seen)) if closed and seen.total() == len(values) else ()
 
 
 def _origins(runs: Sequence[Trajectory], trace: Trace) -> dict[tuple[str, str], list[frozenset[str]]]:

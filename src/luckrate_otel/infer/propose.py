@@ -20,6 +20,8 @@ from luckrate_otel.infer.counted import (
     required,
     tools,
 )
+from luckrate_otel.infer.orders import about_the_same, either, loose
+from luckrate_otel.infer.repeated import once_each
 from luckrate_otel.luck import wilson
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens import trace
@@ -58,6 +60,11 @@ def infer(runs: Sequence[Trajectory], name: str = "inferred") -> Proposal:
     return Proposal(text, len(learnt), len(held_out), flagged, dict(alarms))
 
 
+def proposed(runs: Sequence[Trajectory], name: str = "inferred") -> Spec:
+    """The proposal itself, made from all of the runs."""
+    return Spec.from_mapping(_written(runs, name)[0])
+
+
 def _heading(learnt: int, held_out: int, flagged: int, alarms: Mapping[str, int]) -> Iterator[str]:
     yield f"# Proposed from {learnt} known-good runs. Each line tells how often it held; strike what is chance."
     interval = wilson(flagged, held_out)
@@ -72,16 +79,19 @@ def _heading(learnt: int, held_out: int, flagged: int, alarms: Mapping[str, int]
 
 
 def _written(runs: Sequence[Trajectory], name: str) -> tuple[dict[str, Value], list[str]]:
+    """The spec as a mapping, and its lines as YAML."""
     mapping: dict[str, Value] = {"name": name}
     lines = [f"name: {_flow(name)}"]
-    for key, found in (("tools", tools(runs)), ("required", required(runs)), ("before", before(runs))):
+    for key, noun, found in _lists(runs):
         if found:
-            mapping[key] = [one.value for one in found]
-            lines += [f"{key}:", *(f"  - {_flow(one.value)}  # {_support(one, 'runs')}" for one in found)]
-    singles = once(runs)
-    if singles:
-        mapping["max_calls"] = {one.value: 1 for one in singles}
-        lines += ["max_calls:", *(f"  {_flow(one.value)}: 1  # never more in {one.support} runs" for one in singles)]
+            lines += [f"{key}:"] if key not in mapping else []
+            lines += [f"  - {_flow(one.value)}  # {_support(one, noun)}" for one in found]
+            mapping[key] = [*mapping.get(key, ()), *(one.value for one in found)]
+    repeated = len(runs) < MIN_SUPPORT or any(repeats(run) for run in runs)
+    limits = _limits(runs, repeated=repeated)
+    if limits:
+        mapping["max_calls"] = {tool: limit for tool, (limit, _) in limits.items()}
+        lines += ["max_calls:", *(f"  {_flow(t)}: {_flow(limit)}  # {words}" for t, (limit, words) in limits.items())]
     for key, unit, amounts in (
         ("max_steps", "", [float(len(run.steps)) for run in runs]),
         ("max_duration", "s", [None if run.duration is None else run.duration / 1000 for run in runs]),
@@ -91,7 +101,7 @@ def _written(runs: Sequence[Trajectory], name: str) -> tuple[dict[str, Value], l
         if found_budget is not None:
             mapping[key] = f"{found_budget.value}{unit}" if unit else found_budget.value
             lines.append(f"{key}: {mapping[key]}  # p95: {_support(found_budget, 'runs')}, {found_budget.note}")
-    if len(runs) >= MIN_SUPPORT and not any(repeats(run) for run in runs):
+    if not repeated:
         mapping["no_repeat"] = True
         lines.append(f"no_repeat: true  # {len(runs)} of {len(runs)} runs")
     by_tool = {tool: found for tool, found in arguments(runs, trace).items() if found}
@@ -101,6 +111,26 @@ def _written(runs: Sequence[Trajectory], name: str) -> tuple[dict[str, Value], l
         for tool, found_arguments in by_tool.items():
             lines += _argument_lines(tool, found_arguments)
     return mapping, lines
+
+
+def _lists(runs: Sequence[Trajectory]) -> Iterator[tuple[str, str, list[Counted]]]:
+    """Key, what its support counts, and the clauses; what one says more exactly is not said twice."""
+    same, choices = about_the_same(runs), either(runs)
+    said = {(one.value["first"], one.value["then"]) for one in same} | loose(choices)
+    yield "tools", "runs", tools(runs)
+    yield "required", "runs", required(runs)
+    yield "before", "runs", [one for one in before(runs) if tuple(one.value) not in said]
+    yield "before", "calls", same
+    yield "any_of", "runs", choices
+
+
+def _limits(runs: Sequence[Trajectory], *, repeated: bool) -> dict[str, tuple[Value, str]]:
+    """Tool → its limit, and how often it held. repeated: some run repeats a call, so that no_repeat cannot say it."""
+    found: dict[str, tuple[Value, str]] = {}
+    if repeated:
+        found = {tool: (one.value, f"p95: {_support(one, 'runs')}, {one.note}") for tool, one in once_each(runs)}
+    found |= {one.value: (1, f"never more in {one.support} runs") for one in once(runs)}
+    return dict(sorted(found.items()))
 
 
 def _schema(found: Sequence[Argument]) -> dict[str, Value]:

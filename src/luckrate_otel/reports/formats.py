@@ -13,6 +13,7 @@ from luckrate_otel.reports.markdown import markdown
 from luckrate_otel.reports.sarif import sarif
 from luckrate_otel.reports.text import Style, report_text
 from luckrate_otel.reports.verdicts import report_json
+from luckrate_otel.surrogates import mend
 
 Format = Callable[[Report, Style], str]
 
@@ -21,7 +22,12 @@ def _json(report: Report, style: Style) -> str:
     return json.dumps(report_json(report.runs, report.luck, report.gate, values=style.values), ensure_ascii=False)
 
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
+def _encodable(form: Format) -> Format:
+    """Steps that a program made may hold halves of surrogate pairs, which what we read is mended of already."""
+    return lambda report, style: mend(form(report, style))
+
+
+_FORMS: Mapping[str, Format] = MappingProxyType(
     {
         "text": report_text,
         "json": _json,
@@ -30,3 +36,4 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "markdown": lambda report, _: markdown(report),
     }
 )
+FORMATS: Mapping[str, Format] = MappingProxyType({name: _encodable(form) for name, form in _FORMS.items()})

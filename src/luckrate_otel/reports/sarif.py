@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from luckrate_otel.model import Severity, Trajectory, Verdict, Violation
 from luckrate_otel.reports.advice import mend, silence
-from luckrate_otel.reports.graded import Place, Report, case_label
+from luckrate_otel.reports.graded import Place, Report, case_key, case_label
 from luckrate_otel.reports.words import evidence, place, why
 
 VERSION = "2.1.0"
@@ -66,7 +66,7 @@ def _result(
         "level": _LEVELS[violation.severity],
         "message": {"text": _plain(" ".join(words))},
         "locations": [where],
-        "partialFingerprints": {"luckrate/v1": f"{violation.fingerprint}:{case_label(run, verdict)}"},
+        "partialFingerprints": {"luckrate/v1": f"{violation.fingerprint}:{case_key(run, verdict)}"},
         "baselineState": "unchanged" if report.is_known(run, verdict, violation) else "new",
         "properties": {
             "clause": violation.clause,
@@ -107,7 +107,7 @@ def _logical(run: Trajectory, verdict: Verdict, step: int | None, tool: str | No
 def _physical(written: Place) -> dict[str, Any]:
     path = PurePath(written.file)
     # 3.4.3: a URI reference. Relative to the place the program was run in, which is a checkout's root in CI.
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix().encode(errors="surrogateescape"))
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if written.line is not None:
         physical["region"] = {"startLine": written.line}

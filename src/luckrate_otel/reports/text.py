@@ -13,7 +13,7 @@ from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
 from luckrate_otel.reports.advice import mend, silence
-from luckrate_otel.reports.graded import Report
+from luckrate_otel.reports.graded import Report, case_key
 from luckrate_otel.reports.words import RANK, evidence, place, why
 
 # Long enough for a sentence of a task, short enough for one line beside its label.
@@ -60,15 +60,17 @@ def run_text(
     style: Style = PLAIN,
     *,
     title: str = "",
+    case: str = "",
     not_evaluated: Sequence[str] | None = None,
     known: Container[str] = (),
 ) -> str:
     """One run: a heading, its steps aligned, then, if it was graded, its findings and its verdict.
 
     not_evaluated: the rules that could not be judged, where the verdict came over the wire, which tells no reasons.
-    known: fingerprints of findings that a baseline has already.
+    case: what the gate calls the run's case, "" where that is the run's own id. known: fingerprints of findings that a
+    baseline has already.
     """
-    lines = [_heading(trajectory, style, title)]
+    lines = [_heading(trajectory, style, title, case)]
     if style.values and trajectory.task_input is not None:
         lines.append(f"  task   {safe(trajectory.task_input)}")
     lines += _steps(trajectory, style)
@@ -80,11 +82,13 @@ def run_text(
     return "\n".join(lines)
 
 
-def _heading(trajectory: Trajectory, style: Style, title: str) -> str:
+def _heading(trajectory: Trajectory, style: Style, title: str, case: str) -> str:
     name = safe(title or trajectory.agent or "run")
     parts = [style.paint(name, "bold"), safe(trajectory.run_id)]
     if trajectory.adapters:
         parts.append(f"[{safe(', '.join(trajectory.adapters))}]")
+    if case:
+        parts.append(f"case {safe(case)}")
     return "  ".join(part for part in parts if part)
 
 
@@ -198,7 +202,11 @@ def report_text(report: Report, style: Style = PLAIN) -> str:
     """Every run, what can be done about the findings, the Luck Rate and the gate."""
     blocks = [
         run_text(
-            run, verdict, style, known={v.fingerprint for v in verdict.violations if report.is_known(run, verdict, v)}
+            run,
+            verdict,
+            style,
+            case=case_key(run, verdict),
+            known={v.fingerprint for v in verdict.violations if report.is_known(run, verdict, v)},
         )
         for run, verdict in report.runs
     ]

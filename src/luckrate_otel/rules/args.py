@@ -59,6 +59,7 @@ def _violation(trajectory: Trajectory, index: int, path: str, error: ValidationE
         severity=RULE.severity,
         message=f"{where} {_words(error)}",
         argument=path or None,
+        content=str(error.validator),
     )
 
 

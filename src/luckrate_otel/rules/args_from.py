@@ -106,6 +106,7 @@ def _violation(trajectory: Trajectory, leaf: Leaf, sources: tuple[Source, ...]) 
         argument=leaf.path,
         sources=seen,
         evidence=sorted({s.step for s in leaf.sources if s.step is not None and s.origin == "result"}),
+        content="\x1f".join(sorted(source.written for source in sources)),
     )
 
 

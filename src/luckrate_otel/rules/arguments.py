@@ -13,6 +13,7 @@ from luckrate_otel.canonical import plain
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, Place, entries, kind, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
+from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import NOTHING, Value
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 GIVEN = ("user", "system", "definition")
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+# Keywords whose values are no schemas, whatever they look like.
+_DATA = frozenset({"enum", "const", "default", "examples"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ ARGS: Key[Mapping[str, Arguments]] = Key("args", _parse, NOTHING, _SHAPE)
 
 
 def _sources(value: Value, place: Place) -> tuple[Source, ...]:
+    if isinstance(value, str):
+        return (_source(text(value, place), place),)
     return tuple(_source(item, place.at(i)) for i, item in enumerate(texts(value, place)))
 
 
@@ -81,7 +87,7 @@ def _source(written: str, place: Place) -> Source:
     if written in GIVEN:
         return Source(written, given=written)
     name, _, path = written.partition(".$")
-    return Source(written, tool=tool(name, place), path=parse_path(path, place))
+    return Source(written, tool=tool(name, place, GIVEN), path=parse_path(path, place))
 
 
 def leads_to(path: Path, text: str) -> bool:
@@ -128,7 +134,24 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
     for reference in bad:
         place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
-    return None if bad else draft(schema)
+    usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
+    return None if bad or not all(usable) else draft(schema)
+
+
+def _patterns(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:
+    """Every regular expression in a schema, with its place."""
+    if isinstance(schema, list):
+        for i, item in enumerate(schema):
+            yield from _patterns(item, place.at(i))
+    if not isinstance(schema, dict):
+        return
+    for key, item in schema.items():
+        if key == "pattern" and isinstance(item, str) and item:
+            yield item, place.at(key)
+        if key == "patternProperties" and isinstance(item, dict):
+            yield from ((pattern, place.at(key).at(pattern)) for pattern in item if pattern)
+        if key not in _DATA:
+            yield from _patterns(item, place.at(key))
 
 
 def _references(schema: Value) -> Iterator[str]:

@@ -31,10 +31,16 @@ def read(wanted: tuple[Calls, ...], lens: Lens) -> Reading:
     if reached == len(wanted):
         return Reading(activated=True)
     missed = wanted[len(wanted) - 1 - reached]
-    words = f"{missed} was to be call {reached} from the end"
+    words = f"{missed} was to be {_place(reached)}"
     if not left:
         return Reading([Found(None, f"{words}, but no more came", open=True, tool=missed.tool)], activated=True)
     return Reading([Found(left[-1], f"{words}, not {call(lens.trajectory, left[-1])}", open=True)], activated=True)
+
+
+def _place(from_the_end: int) -> str:
+    if from_the_end == 0:
+        return "the last call"
+    return f"the last call but {from_the_end}" if from_the_end > 1 else "the last call but one"
 
 
 RULE = Rule("ends_with", Severity.HARD, (ENDS_WITH,), evaluate)

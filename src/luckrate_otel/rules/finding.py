@@ -29,8 +29,13 @@ def at_step(
     argument: str | None = None,
     sources: tuple[str, ...] = (),
     evidence: Iterable[int] = (),
+    content: str = "",
 ) -> Violation:
-    """A violation at one step. evidence: the indexes of the other steps behind it."""
+    """A violation at one step.
+
+    evidence: the indexes of the other steps behind it. content: what tells it from others of its clause, tool and
+    argument, see Violation.
+    """
     step = trajectory.steps[index]
     return Violation(
         rule=rule,
@@ -43,6 +48,7 @@ def at_step(
         sources=sources,
         evidence=tuple(Evidence(i, trajectory.steps[i].span) for i in evidence),
         span=step.span,
+        content=content,
     )
 
 

@@ -71,6 +71,7 @@ def _violation(trajectory: Trajectory, index: int, giver: str) -> Violation:
         clause=RULE.id,
         severity=RULE.severity,
         message=f"{named(giver)} may not hand over to {named(taker)} (step {index})",
+        content=f"{giver}\x1f{taker}",
     )
 
 

@@ -33,6 +33,15 @@ class Key(Generic[T_co]):
     shape: Shape
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A tool that the spec names, by its canonical name. instead: words that could stand in its place."""
+
+    place: Place
+    name: str
+    instead: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Notes:
     """What one reading of a spec gathers: problems, and the tools that rules name, each with its path.
@@ -43,7 +52,7 @@ class Notes:
     lines: Mapping[str, int] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     problems: list[Problem] = field(default_factory=list)
-    mentions: list[tuple[Place, str]] = field(default_factory=list)
+    mentions: list[Mention] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +136,18 @@ def whole(minimum: int) -> Callable[[Value, Place], int]:
 
 def seconds(value: Value, place: Place) -> float | None:
     """A duration in seconds: 10, 2.5, "10s", "2m", "1h". Nothing is no limit."""
-    if value is None:
-        return None
+    read = duration(value)
+    if read is None and value is not None:
+        place.problem('expected seconds or a duration like "10s" or "2m"')
+    return read
+
+
+def duration(value: Value) -> float | None:
+    """The same, None for what is no duration."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
         return float(value)
     match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        place.problem('expected seconds or a duration like "10s" or "2m"')
-        return None
-    return float(match[1]) * _SECONDS[match[2] or "s"]
+    return float(match[1]) * _SECONDS[match[2] or "s"] if match is not None else None
 
 
 def choice(*options: str) -> Callable[[Value, Place], str]:
@@ -189,12 +201,23 @@ def entries(value: Value, place: Place, expected: str) -> tuple[tuple[str, Value
     return tuple((key, item) for key, item in value.items() if isinstance(key, str))
 
 
-def tool(value: Value, place: Place) -> str:
-    """The name of a tool, by its canonical name; noted, to be compared with the vocabulary."""
-    name = text(value, place)
+def tool(value: Value, place: Place, instead: tuple[str, ...] = ()) -> str:
+    """The name of a tool, by its canonical name; noted, to be compared with the vocabulary.
+
+    instead: words that are no tools, but could stand here.
+    """
+    name = tool_name(value, place)
     name = place.notes.aliases.get(name, name)
     if name:
-        place.notes.mentions.append((place, name))
+        place.notes.mentions.append(Mention(place, name, instead))
+    return name
+
+
+def tool_name(value: Value, place: Place) -> str:
+    """A name as it is written. `delete_*` would be a tool that is never called, and its rule one that never fires."""
+    name = text(value, place)
+    if "*" in name:
+        place.problem("tools are named in full; a * stands for nothing here")
     return name
 
 
@@ -207,7 +230,7 @@ def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
     """The legal tools. Nothing and an empty list both mean that any tool is legal."""
     if value is None:
         return ()
-    names = (text(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    names = (tool_name(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
     return tuple(place.notes.aliases.get(name, name) for name in names)
 
 

@@ -13,6 +13,7 @@ from luckrate_otel.model import Trajectory
 from luckrate_otel.rules.finding import NO_RETURN, gap_of
 from luckrate_otel.rules.key import Place, entries, kind, suggestion
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
+from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import Value
 
 FIELDS = ("ok", "agent", "error", "result")
@@ -155,15 +156,4 @@ def _condition(name: str, path: Path, test: Value, operand: Value, place: Place)
         here.problem(f"expected a number, got {kind(operand)}")
     if test == "in" and not isinstance(operand, list | tuple):
         here.problem(f"expected a list of values, got {kind(operand)}")
-    return Condition(name, path, str(test), operand, _pattern(operand, here) if test == "matches" else None)
-
-
-def _pattern(value: Value, place: Place) -> re.Pattern[str] | None:
-    if not isinstance(value, str):
-        place.problem(f"expected a regular expression, got {kind(value)}")
-        return None
-    try:
-        return re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        place.problem(f"not a regular expression: {error}")
-        return None
+    return Condition(name, path, str(test), operand, parse_pattern(operand, here) if test == "matches" else None)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from math import inf
 
-from luckrate_otel.rules.key import Place, seconds
+from luckrate_otel.rules.key import Place, duration
 from luckrate_otel.rules.order import Order
 from luckrate_otel.telemetry import Value
 
@@ -44,5 +44,8 @@ def parse_within(value: Value, place: Place) -> Within:
         if int(match[1]) == 0:
             place.problem("expected at least 1 step")
         return Within(steps=int(match[1]))
-    length = seconds(value, place)
-    return ANYWHERE if length is None else Within(ms=length * 1000)
+    length = duration(value)
+    if length is None:
+        place.problem('expected steps like "3 steps", seconds, or a duration like "10s" or "2m"')
+        return ANYWHERE
+    return Within(ms=length * 1000)

@@ -9,6 +9,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
+from luckrate_otel.surrogates import mend
 from luckrate_otel.telemetry import NOTHING, Head, Span, SpanEvent, Status, Value
 
 _STATUS: Final = {StatusCode.UNSET: Status.UNSET, StatusCode.OK: Status.OK, StatusCode.ERROR: Status.ERROR}
@@ -29,7 +30,7 @@ def to_span(span: ReadableSpan) -> Span:
             trace_id=format_trace_id(context.trace_id) if context else "",
             span_id=format_span_id(context.span_id) if context else "",
             parent_id=format_span_id(parent.span_id) if parent and parent.span_id else "",
-            name=span.name,
+            name=mend(span.name),
             kind=span.kind.value + 1,  # the API counts from INTERNAL = 0, OTLP has UNSPECIFIED there
             start_ns=span.start_time or 0,
             end_ns=span.end_time or 0,
@@ -38,8 +39,8 @@ def to_span(span: ReadableSpan) -> Span:
             service=service if isinstance(service, str) else "",
         ),
         attributes=attributes(span.attributes),
-        events=tuple(SpanEvent(e.name, e.timestamp, attributes(e.attributes)) for e in span.events),
-        status_message=span.status.description or "",
+        events=tuple(SpanEvent(mend(e.name), e.timestamp, attributes(e.attributes)) for e in span.events),
+        status_message=mend(span.status.description or ""),
         scope_version=scope.version if scope and scope.version else "",
         resource=resource,
         dropped_attributes=span.dropped_attributes,

@@ -55,9 +55,14 @@ class Rows(list[Row]):
         """For `gate` and `luck_rate`."""
         return tuple(row.verdict for row in self)
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """For `gate`: what a suite calls its cases is no text of a task."""
+        return {row.case: row.case for row in self}
+
     def to_json(self) -> dict[str, Any]:
         """The JSON report of `check`, for `compare` and `--baseline`."""
-        decision = gate(self.verdicts, names={row.case: row.case for row in self})
+        decision = gate(self.verdicts, names=self.names)
         return {
             "runs": [dict(row.told) for row in self],
             "luck_rate": luck_rate(self.verdicts).to_json(),
