@@ -10,8 +10,8 @@ import grpc.aio
 import pytest
 
 from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter import rejected_count
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.replies import rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, Intake, grpc_receiver

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter import Kind, Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.replies import Kind, Transport
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls
 from tests.next_hop import within
