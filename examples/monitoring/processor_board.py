@@ -70,10 +70,10 @@ def processor() -> dashboard.Dashboard:
                 "Other signals out",
                 "Log records, and requests with metrics or profiles: what became of them, by destination.",
                 query(
-                    "sum by (luckrate_signal, luckrate_destination, luckrate_entry) "
+                    "sum by (luckrate_signal, luckrate_destination, luckrate_entry, luckrate_reason) "
                     f'(rate(luckrate_ledger_total{{{CHOSEN}, luckrate_signal!="traces", '
                     'luckrate_entry=~"sent|rejected|dropped"}[$__rate_interval]))',
-                    "{{luckrate_signal}} {{luckrate_destination}} {{luckrate_entry}}",
+                    "{{luckrate_signal}} {{luckrate_destination}} {{luckrate_entry}} {{luckrate_reason}}",
                 ),
             )
         )

@@ -20,7 +20,9 @@ Observations = Iterable[tuple[float, Mapping[str, str]]]
 
 # What the ledger and an account only ever add to, so that a metric may count it.
 _COUNTED: Final = ("received", "replayed", "handed_over", "unwanted", "made")
-_COUNTED_PER_DESTINATION: Final = ("put", "replayed", "sent", "rejected")
+_COUNTED_PER_DESTINATION: Final = ("put", "replayed", "sent")
+
+_PARTLY: Final = "partial_success"  # the one way in which OTLP refuses a part of a request
 
 
 class Balance:
@@ -75,13 +77,14 @@ class Balance:
         """`luckrate.ledger`: what came in and where it is, so that anybody can add it up."""
         for signal, entry in self.signals().items():
             for name in _COUNTED:
-                yield entry[name], {"luckrate.signal": signal, "luckrate.entry": name, "luckrate.destination": ""}
+                yield entry[name], _entry(name, signal)
         for sender in self._senders:
             for signal, account in self.accounts(sender).items():
-                where = {"luckrate.signal": signal, "luckrate.destination": sender.name}
                 for name in _COUNTED_PER_DESTINATION:
-                    yield getattr(account, name), {**where, "luckrate.entry": name}
-                yield sum(account.dropped.values()), {**where, "luckrate.entry": "dropped"}
+                    yield getattr(account, name), _entry(name, signal, sender.name)
+                yield account.rejected, _entry("rejected", signal, sender.name, _PARTLY)
+                for reason, count in account.dropped.items():
+                    yield count, _entry("dropped", signal, sender.name, reason)
 
     def span_outcomes(self) -> Observations:
         """`luckrate.spans`: what became of spans, per destination."""
@@ -89,12 +92,21 @@ class Balance:
             account = sender.account(Signal.TRACES)
             where = {"luckrate.destination": sender.name}
             yield account.sent, {**where, "luckrate.outcome": "forwarded", "luckrate.reason": ""}
-            yield account.rejected, {**where, "luckrate.outcome": "rejected", "luckrate.reason": "partial_success"}
+            yield account.rejected, {**where, "luckrate.outcome": "rejected", "luckrate.reason": _PARTLY}
             for reason, count in account.dropped.items():
                 yield count, {**where, "luckrate.outcome": "dropped", "luckrate.reason": reason}
 
     def unaccounted(self) -> Observations:
         return [(entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self.signals().items()]
+
+
+def _entry(name: str, signal: str, destination: str = "", reason: str = "") -> Mapping[str, str]:
+    return {
+        "luckrate.signal": signal,
+        "luckrate.entry": name,
+        "luckrate.destination": destination,
+        "luckrate.reason": reason,
+    }
 
 
 def _nonzero(counts: Mapping[str, int]) -> str:
