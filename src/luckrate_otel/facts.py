@@ -46,7 +46,8 @@ class Gap(StrEnum):
     ERROR = "error"
 
 
-# The error of a call that never returned: nobody knows whether it succeeded, and there is no result to miss.
+# The error of a call that never returned: nobody knows whether it succeeded. It has no result, which is not the same as
+# one that was not captured.
 NO_RETURN: Final = "no_return"
 
 # Kept of what a failed call said: an error may quote whole pages.
