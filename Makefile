@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test check fix bench soak fuzz programs constraints clean
+.PHONY: help demo test check fix docs bench soak fuzz collector programs constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,13 @@ fix: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-programs: ## real Collector, Jaeger, Prometheus and agents for the tests (needs Go; minutes, once)
+docs: $(READY) ## write the tables of docs/ that the code knows: metrics, attributes, settings
+	$(BIN)/python -m tests.docs.tables
+
+collector: ## the real Collectors that the tests drive collector-config/ with (needs Go; minutes, once)
+	@$(PYTHON) tests/programs/build.py otelcol otelcol-kafka
+
+programs: ## those Collectors, Jaeger, Prometheus, agents and all else that is real in the tests (needs Go)
 	@$(PYTHON) tests/programs/build.py
 
 bench: $(READY) ## CPU time per span and memory on this machine

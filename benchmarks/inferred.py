@@ -18,8 +18,8 @@ from luckrate_otel import check
 from luckrate_otel.infer import proposed
 from luckrate_otel.luck import wilson
 from luckrate_otel.model import Trajectory
-from luckrate_otel.mutate import KINDS
 from luckrate_otel.quality import Share, quality
+from luckrate_otel.quality.mutants import KINDS
 
 FOLDS = 5
 

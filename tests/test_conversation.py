@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_earlier_runs_are_told_oldest_first_whatever_the_order_they_were_judged_
 def test_a_conversation_belongs_to_its_service() -> None:
     store = Conversations()
     store.remember(said("one", 10, "hello"), 100)
-    store.remember(said("two", 10, "hi"), 100, service="bank")
+    store.remember(replace(said("two", 10, "hi"), attributes={"service.name": "bank"}), 100)
     assert store.history("shop", "c", 30).turns == ("hello",)
     assert store.history("bank", "c", 30).turns == ("hi",)
     assert store.history("", "c", 30) == History()
@@ -60,18 +62,8 @@ def test_words_that_each_turn_repeats_are_kept_once() -> None:
     assert store.history("shop", "c", 30).turns == ("a", "b")
 
 
-@pytest.mark.parametrize(("continued", "missing"), [(False, False), (True, True)])
-def test_an_unknown_conversation_is_missing_only_if_the_run_shows_that_it_goes_on(
-    continued: bool, missing: bool
-) -> None:
-    assert Conversations().history("shop", "c", 1, continued=continued) == History(missing=missing)
-    assert Conversations().history("shop", None, 1, continued=continued) == History(missing=missing)
-
-
-def test_a_known_conversation_that_goes_on_is_not_missing() -> None:
-    store = Conversations()
-    store.remember(said("one", 10, "a"), 100)
-    assert store.history("shop", "c", 30, continued=True) == History(("a",))
+def test_a_conversation_that_was_never_seen_looks_like_a_new_one() -> None:
+    assert Conversations().history("shop", "c", 1) == History()
 
 
 @pytest.mark.parametrize(("age_ns", "told"), [(CONVERSATION_AGE_NS, True), (CONVERSATION_AGE_NS + 1, False)])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from luckrate_otel.adapters import python_repr, structured
 from luckrate_otel.cli import main
+from luckrate_otel.content import python_repr, structured
 from luckrate_otel.document import READERS
 from luckrate_otel.otlp.json import load
 from luckrate_otel.payloads import fields

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from luckrate_otel.adapters import read
 from luckrate_otel.adapters.crewai import CREW_ID, NATIVE
+from luckrate_otel.adapters.unrecognised import describe
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.facts import ClosedRun, CloseReason, Facts
 from luckrate_otel.join import join
@@ -18,7 +19,6 @@ from luckrate_otel.pipeline import judge
 from luckrate_otel.runs import RunGroup, partition
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import LogRecord, Span
-from luckrate_otel.unrecognised import describe
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,16 +63,16 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._conversations)
 
-    def remember(self, trajectory: Trajectory, now_ns: int, *, service: str | None = None) -> None:
+    def remember(self, trajectory: Trajectory, now_ns: int) -> None:
         """Keep what the user said and the finished steps of a judged run; a later verdict replaces the earlier one.
 
-        now_ns: when it was judged, by the clock that ages are measured with. service: if not told, the `service.name`
-        of the trajectory's attributes. Nothing is kept of a run without conversation id.
+        now_ns: when it was judged, by the clock that ages are measured with. Nothing is kept of a run without
+        conversation id.
         """
         self._drop_old(now_ns)
         if not trajectory.conversation_id:
             return
-        key = (service_of(trajectory) if service is None else service, trajectory.conversation_id)
+        key = (service_of(trajectory), trajectory.conversation_id)
         conversation = self._conversations.get(key)
         if conversation is None:
             conversation = self._conversations[key] = _Conversation()
@@ -91,27 +91,24 @@ class Conversations:
         Later traces repeat the messages of earlier ones, and each call counts once; a call that has a span ran in this
         trace. The history that a run's own messages tell comes first: it is what its model really saw.
         """
-        if not run.conversation_id:
+        conversation_id = run.conversation_id
+        if not conversation_id:
             return run
         service = service_of(run)
-        conversation = self._conversations.get((service, run.conversation_id), _Conversation())
+        conversation = self._conversations.get((service, conversation_id), _Conversation())
         earlier = [past for past in conversation.runs.values() if past.start_ns < run.start_ns]
         run = _without_repeats(run, frozenset().union(*(past.call_ids for past in earlier)))
         if run.history.turns or run.history.steps:
             return run
-        return replace(run, history=self.history(service, run.conversation_id, run.start_ns))
+        return replace(run, history=self.history(service, conversation_id, run.start_ns))
 
-    def history(self, service: str, conversation_id: str | None, before_ns: int, *, continued: bool = False) -> History:
+    def history(self, service: str, conversation_id: str, before_ns: int) -> History:
         """What earlier runs of the conversation hold, oldest first.
 
         before_ns: start of the run that asks (epoch nanoseconds, as in its spans); only runs that started before count.
-        continued: the run itself shows that it is not the first turn (it names a previous response, or an assistant's
-        words come before the user's first), and does not carry the earlier turns along.
-        missing: something of the conversation is known to have been dropped, or the run is continued and nothing of it
-        is known. A conversation that began before this process did, and does not show it, looks like a new one.
+        missing: something of the conversation is known to have been dropped. One that began before this process did
+        looks like a new one.
         """
-        if not conversation_id:
-            return History(missing=continued)
         conversation = self._conversations.get((service, conversation_id), _Conversation())
         earlier = [past for past in conversation.runs.values() if past.start_ns < before_ns]
         runs = sorted(
@@ -121,7 +118,7 @@ class Conversations:
         return History(
             turns=tuple(text for past in runs for text in past.turns),
             steps=tuple(step for past in runs for step in past.steps),
-            missing=lost or (continued and not runs),
+            missing=lost,
         )
 
     # ---- bounds ----------------------------------------------------------------------------------

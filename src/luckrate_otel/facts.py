@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import Head, Value, nothing
@@ -43,6 +44,14 @@ class Gap(StrEnum):
     HISTORY_MISSING = "history_missing"
     NO_TASK = "no_task"
     ERROR = "error"
+
+
+# The error of a call that never returned: nobody knows whether it succeeded. It has no result, which is not the same as
+# one that was not captured.
+NO_RETURN: Final = "no_return"
+
+# Kept of what a failed call said: an error may quote whole pages.
+MAX_ERROR_CHARS: Final = 500
 
 
 @record(frozen=True, slots=True)
@@ -113,9 +122,9 @@ class Facts:
 
     head: of the span; for a log record the ids of the span it belongs to, with its own time as start and end.
     log: the facts come from a log record. agent: the name of the agent this span *is* (role agent) or was issued by
-    (role tool or model), where the telemetry says so reliably. bounds: an agent span that starts a run of its own kind
-    (False for wrappers that only look like agents, which are WRAPPER).
-    tool … error: of a tool call; gap: why args or result are None. messages in and out: of a model call or agent.
+    (role tool or model), where the telemetry says so reliably.
+    tool … error: of a tool call; args_gap and result_gap: why args or result are None.
+    inputs, outputs: messages of a model call or agent. system: system texts that stand apart from them.
     task_input, final_output: texts an agent or wrapper span states itself.
     handoff: name of the agent that this span passes control to, where the telemetry says so itself.
     delegate: name of the agent that does the work of this call (an agent as a tool that has no agent span of its own).

@@ -217,7 +217,7 @@ class Verdict:
     """What a spec found in one run.
 
     reason: why verdict is not_graded (`no_spec`, `no_agent`, `no_tools`, `error`), else None.
-    vacuous: rules that never had a chance to fire. weak: output_ok rests on span status alone.
+    vacuous: rules that never had a chance to fire. output_source: who said what the output is.
     """
 
     verdict: VerdictLabel

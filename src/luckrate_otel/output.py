@@ -20,12 +20,10 @@ from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggest
 from luckrate_otel.rules.path import number
 from luckrate_otel.rules.patterns import parse_pattern
 from luckrate_otel.telemetry import Status, Value
+from luckrate_otel.vocabulary import EVALUATION_NAME
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
-
-# Our own path verdict travels under the same event name as evaluations of the output; it says nothing of the output.
-OWN_EVALUATION = "luckrate.path"
 
 # Labels and values that need no explanation. Evaluators are free to use others: `label:` and `equals:` name those.
 GOOD = frozenset({"true", "pass", "passed", "ok", "yes", "correct", "success", "1", "1.0"})
@@ -135,7 +133,8 @@ def judge_output(trajectory: Trajectory, output: Output) -> tuple[OutputState, O
 
 
 def _evaluated(trajectory: Trajectory, by: ByEvaluation | None) -> OutputState | None:
-    if by is None or by.name == OWN_EVALUATION:
+    # Our own path verdict travels under the same event name as evaluations of the output; it says nothing of it.
+    if by is None or by.name == EVALUATION_NAME:
         return None
     named = [evaluation for evaluation in trajectory.evaluations if evaluation.name == by.name]
     return _meaning(max(named, key=lambda evaluation: evaluation.time_ns), by) if named else None
@@ -248,8 +247,8 @@ def _parse_evaluation(value: Value, place: Place) -> ByEvaluation:
     if "name" not in block:
         place.problem("name is missing: which evaluation says that the output is right?")
     name = text(block["name"], place.at("name")) if "name" in block else ""
-    if name == OWN_EVALUATION:
-        place.at("name").problem(f"{OWN_EVALUATION} is the verdict on the path, not on the output")
+    if name == EVALUATION_NAME:
+        place.at("name").problem(f"{EVALUATION_NAME} is the verdict on the path, not on the output")
     wait = seconds(block["wait"], place.at("wait")) if "wait" in block else DEFAULT_WAIT_SECONDS
     return ByEvaluation(
         name=name,

@@ -178,8 +178,8 @@ def pytest_runtest_makereport(
     report = yield
     handle = item.stash.get(_HANDLE, None)
     if handle is not None and call.when == "call" and handle.graded:
-        from luckrate_otel.records import to_record
         from luckrate_otel.reports.verdicts import run_json
+        from luckrate_otel.verdict_json import to_record
 
         # As ASCII: with pytest-xdist the report is made in another process, and what travels there must be UTF-8.
         report.luckrate = [  # type: ignore[attr-defined]  # reports carry what plugins put on them
@@ -198,7 +198,7 @@ class _Summary:
 
     def __init__(self, config: pytest.Config) -> None:
         from luckrate_otel.luck import luck_rate
-        from luckrate_otel.records import from_record
+        from luckrate_otel.verdict_json import from_record
 
         records = config.stash[_RECORDS]
         self.runs = [record["run"] for record in records]

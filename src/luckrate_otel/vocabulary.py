@@ -180,7 +180,7 @@ METRICS: Final = (
         "luckrate.ledger",
         Kind.COUNTER,
         "{item}",
-        ("luckrate.signal", "luckrate.entry", "luckrate.destination"),
+        ("luckrate.signal", "luckrate.entry", "luckrate.destination", "luckrate.reason"),
         "Spans and log records (requests, for metrics and profiles) by where they came in and went to.",
     ),
     Metric("luckrate.journal.size", Kind.GAUGE, "By", (), "Bytes that the journal takes on disk."),

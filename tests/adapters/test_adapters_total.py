@@ -135,6 +135,11 @@ def test_a_marker_is_on_every_claimed_span_of_an_unknown_scope() -> None:
             assert any(marker in keys for marker in MARKERS), span.head
 
 
+@pytest.mark.parametrize("marker", [adapter.marker for adapter in ADAPTERS if adapter.marker])
+def test_every_convention_is_looked_for(marker: str) -> None:
+    assert any(searched in marker.encode() for searched in MARKERS)
+
+
 @pytest.mark.parametrize("depth", [10, 60, 70, 400, 900, 5000])
 @pytest.mark.parametrize(
     "key", ["gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.tool.definitions"]

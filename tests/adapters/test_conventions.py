@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from luckrate_otel.adapters import read
-from luckrate_otel.adapters.arguments import POSITIONAL
+from luckrate_otel.content.arguments import POSITIONAL
 from luckrate_otel.facts import Call, Facts, Gap, Message, Response, Role, Text
 from luckrate_otel.telemetry import Head, Span, SpanEvent, Status
 

@@ -1,4 +1,4 @@
-"""docs/adapters.md names every adapter, scope, marker and captured variant, and nothing that is not there."""
+"""docs/adapters.md names every adapter, scope, marker, captured variant and stored form, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from luckrate_otel.adapters import ADAPTERS
+from luckrate_otel.payloads import READERS
 from tests.captured import CASES, rebuilt, telemetry
 
 TEXT = (Path(__file__).parents[2] / "docs" / "adapters.md").read_text()
@@ -32,6 +33,10 @@ def test_every_captured_variant_with_the_adapters_that_read_it() -> None:
         found[case.variant].update(name for run in rebuilt(*telemetry(case)) for name in run["adapters"])
     assert sorted(told) == sorted(found)
     assert [variant for variant in told if told[variant] - found[variant]] == []
+
+
+def test_every_form_of_stored_runs_in_the_order_they_are_tried() -> None:
+    assert [row[0] for row in rows("Stored runs")] == [reader.name for reader in READERS]
 
 
 def test_not_carried_means_not_captured() -> None:

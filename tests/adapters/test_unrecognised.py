@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from luckrate_otel.adapters.unrecognised import describe
 from luckrate_otel.batch import read_files
 from luckrate_otel.telemetry import Head, LogRecord, Span
-from luckrate_otel.unrecognised import describe
 from tests.captured import TRACES
 
 

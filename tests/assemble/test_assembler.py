@@ -37,8 +37,8 @@ def put(assembler: Assembler, fact: Facts, at_ns: int) -> None:
     assembler.add(fact, at_ns, payload=payload, size=len(payload or b""))
 
 
-def held(fact: Facts, at_ns: int, *, late: bool = False) -> Held:
-    return Held(fact, bytes_of(fact), len(bytes_of(fact)), at_ns, late=late)
+def held(fact: Facts, *, late: bool = False) -> Held:
+    return Held(fact, bytes_of(fact), len(bytes_of(fact)), late=late)
 
 
 def left(*facts: Facts) -> frozenset[str]:
@@ -74,7 +74,7 @@ def test_a_run_is_judged_when_its_root_was_seen_and_nothing_came_for_the_settle_
     put(assembler, C, 2 * S)
     put(assembler, A, 3 * S)
     assert assembler.take(3 * S + SETTLE - 1) == ()
-    assert assembler.take(3 * S + SETTLE) == (Closed(run_of(A, C, B), (held(A, 3 * S), held(B, 1 * S))),)
+    assert assembler.take(3 * S + SETTLE) == (Closed(run_of(A, C, B), (held(A), held(B))),)
     assert assembler.take(3 * S + SETTLE + 1) == ()
 
 
@@ -84,7 +84,7 @@ def test_what_comes_within_the_settle_time_puts_it_off() -> None:
     put(assembler, B, SETTLE - 1)
     assert assembler.take(SETTLE) == ()
     assert assembler.take(2 * SETTLE - 2) == ()
-    assert assembler.take(2 * SETTLE - 1) == (Closed(run_of(A, B), (held(A, 0), held(B, SETTLE - 1))),)
+    assert assembler.take(2 * SETTLE - 1) == (Closed(run_of(A, B), (held(A), held(B))),)
 
 
 @pytest.mark.parametrize("late_by", [-1, 0, 1])
@@ -93,7 +93,7 @@ def test_a_run_without_root_is_judged_after_the_verdict_time_and_its_spans_leave
     inner = agent("a", "f", 0, 9)
     put(assembler, inner, 0)
     assert assembler.take(RELEASE - 1) == ()
-    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(inner, 0),)),)
+    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(inner),)),)
     expected = Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False, left=left(inner)), ())
     assert assembler.take(VERDICT + late_by) == ((expected,) if late_by >= 0 else ())
 
@@ -103,7 +103,7 @@ def test_only_spans_that_have_waited_long_enough_are_released() -> None:
     one, two, three = (tool(name, "f", i) for i, name in enumerate("123"))
     for i, fact in enumerate((one, two, three)):
         put(assembler, fact, i)
-    assert assembler.take(RELEASE + 1) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(one, 0), held(two, 1))),)
+    assert assembler.take(RELEASE + 1) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(one), held(two))),)
     assert assembler.next_deadline() == RELEASE + 2
 
 
@@ -138,9 +138,9 @@ def test_an_agent_has_clocks_of_its_own() -> None:
     inner = tool("b", "f", 0, 1, agent="a", trace=OTHER_TRACE)
     put(assembler, inner, 0)
     assert assembler.take(20 * S - 1) == ()
-    assert assembler.take(20 * S) == (Closed(run_of(A), (held(A, 0),)),)
+    assert assembler.take(20 * S) == (Closed(run_of(A), (held(A),)),)
     assert assembler.take(200 * S - 1) == ()
-    assert assembler.take(200 * S) == (Release(OTHER_TRACE, ReleaseReason.RELEASE_AFTER, (held(inner, 0),)),)
+    assert assembler.take(200 * S) == (Release(OTHER_TRACE, ReleaseReason.RELEASE_AFTER, (held(inner),)),)
     assert [type(e) for e in assembler.take(9000 * S - 1)] == [Final]
     (closed,) = assembler.take(9000 * S)
     assert closed == Closed(run_of(inner, reason=CloseReason.NO_ROOT, complete=False, left=left(inner)), ())
@@ -192,8 +192,8 @@ def test_two_runs_in_one_trace_are_judged_each_at_its_own_time() -> None:
     assembler.link(TRACE, sid("1"), "", 0)
     put(assembler, second, 5 * S)
     links = {sid("1"): "", sid("a"): sid("1"), sid("d"): sid("1")}
-    assert assembler.take(SETTLE) == (Closed(run_of(first, links=links), (held(first, 0),)),)
-    assert assembler.take(5 * S + SETTLE) == (Closed(run_of(second, links=links), (held(second, 5 * S),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(first, links=links), (held(first),)),)
+    assert assembler.take(5 * S + SETTLE) == (Closed(run_of(second, links=links), (held(second),)),)
 
 
 def test_a_tool_of_a_run_still_going_on_is_not_given_to_the_one_that_ended() -> None:
@@ -204,11 +204,11 @@ def test_a_tool_of_a_run_still_going_on_is_not_given_to_the_one_that_ended() -> 
     assembler.link(TRACE, sid("1"), "", 0)
     put(assembler, first, 0)
     links = {sid("1"): "", sid("a"): sid("1"), sid("b"): sid("d")}
-    assert assembler.take(SETTLE) == (Closed(run_of(first, links=links), (held(first, 0),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(first, links=links), (held(first),)),)
     second = agent("d", "1", 1, 9)
     put(assembler, second, 30 * S)
     assert assembler.take(30 * S + SETTLE) == (
-        Closed(run_of(second, waiting, links=links | {sid("d"): sid("1")}), (held(second, 30 * S), held(waiting, 0))),
+        Closed(run_of(second, waiting, links=links | {sid("d"): sid("1")}), (held(second), held(waiting))),
     )
 
 
@@ -218,8 +218,8 @@ def test_a_tool_whose_agent_never_came_joins_the_only_run_of_its_trace_late() ->
     put(assembler, stray, 0)
     put(assembler, A, 0)
     links = {sid("a"): "", sid("b"): sid("f")}
-    assert assembler.take(SETTLE) == (Closed(run_of(A, links=links), (held(A, 0),)),)
-    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(stray, 0),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(A, links=links), (held(A),)),)
+    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(stray),)),)
     run = run_of(A, stray, links=links, left=left(stray))
     assert assembler.take(VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
     assert assembler.take(VERDICT + WINDOW - 1) == ()
@@ -243,7 +243,7 @@ def test_log_records_join_their_span_whichever_comes_first() -> None:
     for assembler, order in ((early, (event, C, A)), (late, (A, C, event))):
         for fact in order:
             put(assembler, fact, 0)
-    expected = (Closed(run_of(A, C, event), (held(A, 0),)),)
+    expected = (Closed(run_of(A, C, event), (held(A),)),)
     assert early.take(SETTLE) == expected
     assert late.take(SETTLE) == expected
 
@@ -259,7 +259,7 @@ def test_spans_that_are_no_run_are_let_go() -> None:
     chain = wrapper("a", "", 0, 9)
     put(assembler, chain, 0)
     put(assembler, model("b", "a", 1), 0)
-    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain, 0),)),)
+    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain),)),)
     assert (assembler.counts, assembler.next_deadline(), len(assembler.open_traces)) == (EMPTY, None, 0)
 
 
@@ -269,7 +269,7 @@ def test_spans_that_are_no_run_are_let_go() -> None:
 def judged() -> Assembler:
     assembler = Assembler()
     put(assembler, A, 0)
-    assert assembler.take(SETTLE) == (Closed(run_of(A), (held(A, 0),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(A), (held(A),)),)
     return assembler
 
 
@@ -278,7 +278,7 @@ def test_a_late_span_leaves_marked_late_with_a_second_verdict() -> None:
     put(assembler, B, 60 * S)
     run = run_of(A, B)
     assert assembler.take(60 * S + SETTLE - 1) == ()
-    assert assembler.take(60 * S + SETTLE) == (Closed(run, (held(B, 60 * S, late=True),), 2, (run.run_id,)),)
+    assert assembler.take(60 * S + SETTLE) == (Closed(run, (held(B, late=True),), 2, (run.run_id,)),)
     assert assembler.counts.late == 1
     assert assembler.take(60 * S + SETTLE + WINDOW) == (Final(run.run_id, 2),)
     assert assembler.counts == Counts(late=1)
@@ -304,7 +304,7 @@ def test_an_outer_agent_that_comes_late_takes_the_verdict_over() -> None:
     assert assembler.take(VERDICT) == (Closed(run, ()),)
     put(assembler, outer, VERDICT)
     assert assembler.take(VERDICT + SETTLE) == (
-        Closed(run_of(outer, inner), (held(outer, VERDICT, late=True),), 2, (f"{TRACE}:{sid('a')}",)),
+        Closed(run_of(outer, inner), (held(outer, late=True),), 2, (f"{TRACE}:{sid('a')}",)),
     )
 
 
@@ -328,10 +328,10 @@ def test_a_retry_is_forwarded_and_not_judged_twice() -> None:
     put(assembler, A, 0)
     put(assembler, A, 1)
     assert assembler.next_deadline() == 1
-    assert assembler.take(1) == (Release(TRACE, ReleaseReason.DUPLICATE, (held(A, 1),)),)
-    assert assembler.take(SETTLE) == (Closed(run_of(A), (held(A, 0),)),)
+    assert assembler.take(1) == (Release(TRACE, ReleaseReason.DUPLICATE, (held(A),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(A), (held(A),)),)
     put(assembler, A, SETTLE)
-    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.DUPLICATE, (held(A, SETTLE),)),)
+    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.DUPLICATE, (held(A),)),)
     assert (assembler.counts.duplicates, assembler.counts.conflicting, assembler.counts.late) == (2, 0, 0)
 
 
@@ -341,8 +341,8 @@ def test_same_identity_other_content_the_first_wins_and_both_are_forwarded() -> 
     for fact in (A, B, other):
         put(assembler, fact, 0)
     assert assembler.take(SETTLE) == (
-        Release(TRACE, ReleaseReason.DUPLICATE, (held(other, 0),)),
-        Closed(run_of(A, B), (held(A, 0), held(B, 0))),
+        Release(TRACE, ReleaseReason.DUPLICATE, (held(other),)),
+        Closed(run_of(A, B), (held(A), held(B))),
     )
     assert (assembler.counts.duplicates, assembler.counts.conflicting) == (0, 1)
 
@@ -388,15 +388,15 @@ def test_large_contents_are_dropped_while_the_payload_is_held_and_read_again_for
     assembler.add(LARGE, 0, payload=b"again", size=3073)
     assert assembler.counts.duplicates == 1
     duplicate, closed = assembler.take(SETTLE)
-    assert duplicate == Release(TRACE, ReleaseReason.DUPLICATE, (Held(LARGE, b"again", 3073, 0),))
-    assert closed == Closed(run_of(A, LARGE), (held(A, 0), Held(LARGE, b"large", 3073, 0)))
-    assert asked == [Held(compact(LARGE), b"large", 3073, 0, compacted=True)]
+    assert duplicate == Release(TRACE, ReleaseReason.DUPLICATE, (Held(LARGE, b"again", 3073),))
+    assert closed == Closed(run_of(A, LARGE), (held(A), Held(LARGE, b"large", 3073)))
+    assert asked == [Held(compact(LARGE), b"large", 3073, compacted=True)]
 
 
 def test_contents_are_read_again_when_the_payload_leaves_before_the_verdict() -> None:
     assembler = Assembler(restore=lambda _: LARGE)
     assembler.add(LARGE, 0, payload=b"large", size=5000)
-    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (Held(LARGE, b"large", 5000, 0),)),)
+    assert assembler.take(RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (Held(LARGE, b"large", 5000),)),)
     run = run_of(LARGE, reason=CloseReason.NO_ROOT, complete=False, left=left(LARGE))
     assert assembler.take(VERDICT) == (Closed(run, ()),)
 
@@ -418,10 +418,10 @@ def test_a_trace_that_fails_is_forwarded_as_it_came_and_harms_no_other() -> None
     assembler.add(LARGE, 0, payload=b"large", size=5000)
     other = agent("a", "", 0, 9, trace=OTHER_TRACE)
     put(assembler, other, 0)
-    broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
+    broken = Held(compact(LARGE), b"large", 5000, compacted=True)
     assert assembler.take(SETTLE) == (
-        Release(TRACE, ReleaseReason.ERROR, (held(A, 0), broken), "RuntimeError"),
-        Closed(run_of(other), (held(other, 0),)),
+        Release(TRACE, ReleaseReason.ERROR, (held(A), broken), "RuntimeError"),
+        Closed(run_of(other), (held(other),)),
     )
     assert assembler.counts.errors == 1
     assembler.take(SETTLE + WINDOW)
@@ -466,9 +466,7 @@ def test_late_spans_of_a_run_given_up_for_memory_are_forwarded_late_and_not_judg
     assert assembler.counts.late_bytes <= 1500
     more = tool("c", "f", 1)
     put(assembler, more, VERDICT + 1)
-    assert assembler.take(VERDICT + 1 + VERDICT) == (
-        Release(TRACE, ReleaseReason.LATE, (held(more, VERDICT + 1, late=True),)),
-    )
+    assert assembler.take(VERDICT + 1 + VERDICT) == (Release(TRACE, ReleaseReason.LATE, (held(more, late=True),)),)
     assert assembler.counts.unjudged_late == 1
     assembler.take(VERDICT + WINDOW)
     assert (assembler.counts, assembler.next_deadline()) == (Counts(unjudged_late=1), None)
@@ -504,10 +502,10 @@ def test_drain_judges_everything_and_leaves_nothing() -> None:
     run = run_of(A, B, reason=CloseReason.SHUTDOWN)
     other = run_of(stray, reason=CloseReason.SHUTDOWN, complete=False)
     assert assembler.drain(CloseReason.SHUTDOWN, SETTLE) == (
-        Release(TRACE, ReleaseReason.DUPLICATE, (held(A, SETTLE),)),
-        Closed(run, (held(B, SETTLE, late=True),), 2, (run.run_id,)),
+        Release(TRACE, ReleaseReason.DUPLICATE, (held(A),)),
+        Closed(run, (held(B, late=True),), 2, (run.run_id,)),
         Final(run.run_id, 2),
-        Closed(other, (held(stray, SETTLE),)),
+        Closed(other, (held(stray),)),
         Final(other.run_id, 1),
     )
     assert assembler.counts == Counts(late=1, duplicates=1)
@@ -558,7 +556,7 @@ def test_a_link_to_a_span_that_is_claimed_after_all_is_replaced_by_it() -> None:
     put(assembler, A, 0)
     assembler.link(TRACE, sid("a"), sid("f"), 0)
     assert assembler.counts.link_bytes == 0
-    assert assembler.take(SETTLE) == (Closed(run_of(A, B), (held(A, 0), held(B, 0))),)
+    assert assembler.take(SETTLE) == (Closed(run_of(A, B), (held(A), held(B))),)
 
 
 def test_a_trace_that_fails_while_draining_is_forwarded_too() -> None:
@@ -567,7 +565,7 @@ def test_a_trace_that_fails_while_draining_is_forwarded_too() -> None:
 
     assembler = Assembler(restore=restore)
     assembler.add(LARGE, 0, payload=b"large", size=5000)
-    broken = Held(compact(LARGE), b"large", 5000, 0, compacted=True)
+    broken = Held(compact(LARGE), b"large", 5000, compacted=True)
     assert assembler.drain(CloseReason.SHUTDOWN, 0) == (Release(TRACE, ReleaseReason.ERROR, (broken,), "RuntimeError"),)
     assert (assembler.counts, assembler.next_deadline()) == (Counts(errors=1), None)
 
@@ -577,7 +575,7 @@ def test_ids_that_are_not_hex_are_ids_all_the_same() -> None:
     odd = agent("a", trace="execution 12")
     put(assembler, odd, 0)
     assert list(assembler.open_traces) == [b"execution 12"]
-    assert assembler.take(SETTLE) == (Closed(run_of(odd), (held(odd, 0),)),)
+    assert assembler.take(SETTLE) == (Closed(run_of(odd), (held(odd),)),)
 
 
 def test_a_late_span_of_a_run_that_is_not_whole_leaves_marked_late_before_its_verdict() -> None:
@@ -588,9 +586,7 @@ def test_a_late_span_of_a_run_that_is_not_whole_leaves_marked_late_before_its_ve
     assembler.take(VERDICT)
     put(assembler, more, VERDICT)
     assert assembler.take(VERDICT + SETTLE) == ()
-    assert assembler.take(VERDICT + RELEASE) == (
-        Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(more, VERDICT, late=True),)),
-    )
+    assert assembler.take(VERDICT + RELEASE) == (Release(TRACE, ReleaseReason.RELEASE_AFTER, (held(more, late=True),)),)
     run = run_of(inner, more, reason=CloseReason.NO_ROOT, complete=False, left=left(more))
     assert assembler.take(2 * VERDICT) == (Closed(run, (), 2, (run.run_id,)),)
 
@@ -612,7 +608,7 @@ def test_a_judged_run_whose_trace_fails_later_keeps_its_verdict() -> None:
     put(assembler, A, 0)
     assembler.take(SETTLE)
     assembler.add(LARGE, SETTLE, payload=b"large", size=5000)
-    broken = Held(compact(LARGE), b"large", 5000, SETTLE, compacted=True, late=True)
+    broken = Held(compact(LARGE), b"large", 5000, compacted=True, late=True)
     release, final = assembler.take(2 * SETTLE)
     assert final == Final(run_of(A).run_id, 1)
     assert isinstance(release, Release)
@@ -625,7 +621,7 @@ def test_one_of_two_spans_with_one_id_can_be_forgotten_alone() -> None:
     assembler = Assembler()
     chain, server = wrapper("b", "", 1, kind=3), tool("b", "", 1, kind=2)
     put(assembler, chain, 0)
-    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain, 0),)),)
+    assert assembler.take(SETTLE) == (Release(TRACE, ReleaseReason.NO_RUN, (held(chain),)),)
     put(assembler, server, SETTLE)
     put(assembler, tool("b", "", 1, kind=3), SETTLE)
     (closed,) = assembler.take(2 * SETTLE)

@@ -8,13 +8,6 @@ from typing import Any
 
 import pytest
 
-import luckrate_otel.batch
-import luckrate_otel.pytest_plugin
-import luckrate_otel.records
-import luckrate_otel.reports.verdicts
-import luckrate_otel.sdk.collect  # inner sessions forget what they import; what this one has, they share
-import luckrate_otel.specfile  # noqa: F401
-
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
 

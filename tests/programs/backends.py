@@ -82,6 +82,11 @@ class Prometheus:
         result = answer["data"]["result"]
         return list(result) if answer["data"]["resultType"] == "vector" else [{"metric": {}, "value": result}]
 
+    def parse(self, expression: str) -> Any:
+        """The syntax tree of an expression, as Prometheus' own parser sees it; None if it does not understand it."""
+        answer = get_json(f"{self.url}/api/v1/parse_query?{urllib.parse.urlencode({'query': expression})}")
+        return answer["data"] if answer else None
+
     def number(self, expression: str) -> float | None:
         """The one value of an expression; None for no series and for NaN, which both say "no data"."""
         values = [float(row["value"][1]) for row in self.query(expression)]

@@ -1,4 +1,4 @@
-"""One scene for all tests that only look at it: it takes half a minute to set."""
+"""One scene for all tests that only look at it: it takes half a minute to set. What is skipped is one line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import pytest
 from tests.programs.found import program
 from tests.programs.scene import PROGRAMS, Seen, scene
 
+# The fixtures that several tests share, and the programs that each starts.
+_NEEDS = {"seen": PROGRAMS, "parser": ("prometheus",), "stored": ("jaeger",)}
+
 
 def pytest_runtest_setup(item: pytest.Function) -> None:
     """Skip here what would be skipped in the fixture: pytest then folds all skips into one line of its summary."""
-    if "seen" in item.fixturenames:
-        for name in PROGRAMS:
-            program(name)
+    for fixture, names in _NEEDS.items():
+        if fixture in item.fixturenames:
+            for name in names:
+                program(name)
 
 
 @pytest.fixture(scope="session")

@@ -49,9 +49,13 @@ def play(address: str, framework: str, scenarios: Iterable[str], times: int = 1)
         for _ in range(times)
         for scenario in scenarios
     )
+    deliver(address, *plays)
+    return Sent(plays)
+
+
+def deliver(address: str, *plays: Play) -> None:
     with grpc.insecure_channel(address) as channel:
         export = channel.unary_unary(_EXPORT, request_serializer=None, response_deserializer=None)
         for one in plays:
             for request in one.requests:
                 export(to_protobuf("traces", request), timeout=30, wait_for_ready=True)
-    return Sent(plays)

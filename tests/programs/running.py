@@ -11,8 +11,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
+from random import SystemRandom
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -33,9 +35,20 @@ def until(check: Callable[[], T], seconds: float = SECONDS, what: Callable[[], o
         time.sleep(0.05)  # between two questions of a poll with a deadline
 
 
+# Below the ports that Linux and others give to outgoing connections: none of those takes one of these by chance between
+# now and the moment when a program binds it.
+_PORTS = range(15000, 32000)
+
+
 def free_ports(count: int) -> list[int]:
     """Ports that were free a moment ago; all are held until the last is known, so they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    sockets: list[socket.socket] = []
+    # Not the seeded generator, which would give every test the same ports.
+    for port in SystemRandom().sample(_PORTS, len(_PORTS)):
+        with suppress(OSError):
+            sockets.append(socket.create_server(("127.0.0.1", port)))
+        if len(sockets) == count:
+            break
     try:
         return [taken.getsockname()[1] for taken in sockets]
     finally:
@@ -108,7 +121,7 @@ def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return bool(answer.status == 200)
-    except OSError:  # URLError and timeouts are among them
+    except (OSError, HTTPException):  # URLError and timeouts are among them; a stranger on the port speaks no HTTP
         return False
 
 

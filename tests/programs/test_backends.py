@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from tests.programs.backends import events, tags
 from tests.programs.running import until
-from tests.programs.scene import CREWAI, GREEN, LANGGRAPH, LUCKY, N8N, UNVERIFIED, Seen
+from tests.programs.scene import CREWAI, GREEN, LANGGRAPH, LUCKY, N8N, ROOT, UNVERIFIED, Seen
 
 pytestmark = pytest.mark.programs
 
@@ -88,6 +89,11 @@ def test_prometheus_has_the_luck_rate(seen: Seen) -> None:
     green = 'sum(luckrate_runs_total{luckrate_output="ok"})'
     assert seen.prometheus.number(lucky) == LUCKY
     assert seen.prometheus.number(f"{lucky} / {green}") == pytest.approx(LUCKY / GREEN)
+
+
+def test_the_query_on_the_page_says_the_same(seen: Seen) -> None:
+    (query,) = re.findall(r"```promql\n(.*?)```", (ROOT / "docs/backends.md").read_text("utf-8"), re.DOTALL)
+    until(lambda: seen.prometheus.number(query) == pytest.approx(LUCKY / GREEN, abs=0.005))
 
 
 @pytest.mark.parametrize(

@@ -7,68 +7,40 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from luckrate_otel.demo.captured import Play
-from luckrate_otel.demo.sink import Sink, listening
-from luckrate_otel.telemetry import Span
+from tests.programs.backends import prometheus
 from tests.programs.found import program
 from tests.programs.play import VERDICTS, Sent, play
-from tests.programs.running import (
-    SECONDS,
-    free_addresses,
-    free_ports,
-    get_text,
-    listens,
-    luckrate,
-    otelcol,
-    running,
-    until,
+from tests.programs.running import SECONDS, until
+from tests.programs.site import (
+    CONFIGS,
+    EXPECTED,
+    STARTS,
+    Site,
+    agent_first,
+    assert_each_span_once,
+    balanced,
+    broker,
+    consume,
+    counted,
+    judged,
+    kafka,
+    replica,
+    scaled,
+    scraped,
+    sidecar,
+    tap,
+    verdicts,
 )
 
 pytestmark = pytest.mark.programs
 
-CONFIGS = Path(__file__).parents[2] / "collector-config"
 SHAPES = sorted(folder.name for folder in CONFIGS.iterdir() if folder.is_dir())
-
-
-@dataclass
-class Site:
-    """A Collector, processors and the backend behind them. env: the addresses that all of them were given."""
-
-    folder: Path
-    stack: ExitStack
-    sink: Sink = field(default_factory=Sink)
-    env: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        names = ("OTLP_GRPC", "OTLP_HTTP", "LUCKRATE", "GRADED", "HEALTH", "LUCKRATE_METRICS", "LUCKRATE_ADMIN")
-        backend = self.stack.enter_context(listening(self.sink))
-        self.env = {
-            **free_addresses(*names),
-            "BACKEND": backend,
-            "LOGS_BACKEND": backend,
-            "METRICS_BACKEND": "http://127.0.0.1:9",  # nobody listens: metrics have tests of their own
-            "SELF_METRICS_PORT": str(free_ports(1)[0]),
-            # A Collector's sending queue has several consumers, so that requests overtake each other.
-            "LUCKRATE_SETTLE": "3s",
-            "LUCKRATE_JOURNAL": str(self.folder / "journal"),
-        }
-
-    def collector(self, config: str, binary: str = "otelcol", **env: str) -> None:
-        log = self.folder / f"{config.replace('/', '-')}.log"
-        self.stack.enter_context(otelcol(program(binary), CONFIGS / config, log, {**self.env, **env}))
-
-    def processor(self, config: str, **env: str) -> None:
-        log = self.folder / f"luckrate-{len(list(self.folder.iterdir()))}.log"
-        self.stack.enter_context(luckrate(CONFIGS / config, log, {**self.env, **env}))
-
-    def wait_for_verdicts(self, count: int) -> None:
-        arrived = self.sink.wait_for(lambda spans, _: len(judged(spans)) >= count, SECONDS)
-        assert arrived, f"{len(judged(self.sink.spans))} verdicts of {count}; {self.folder}"
 
 
 @pytest.fixture
@@ -77,29 +49,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield Site(tmp_path, stack)
 
 
-def judged(spans: Sequence[Span]) -> list[Span]:
-    return [span for span in spans if "luckrate.verdict" in span.attributes]
-
-
-def verdicts(site: Site, sent: Sent) -> list[tuple[str | None, str]]:
-    found = [
-        (sent.scenario_of(span.head.trace_id), span.attributes["luckrate.verdict"]) for span in judged(site.sink.spans)
-    ]
-    return sorted(found, key=str)
-
-
-def assert_each_span_once(site: Site, sent: Sent) -> None:
-    site.sink.wait_for(lambda spans, _: len(spans) >= sent.span_count, SECONDS)
-    ids = Counter((span.head.trace_id, span.head.span_id) for span in site.sink.spans)
-    assert (len(ids), set(ids.values())) == (sent.span_count, {1})
-
-
-EXPECTED = sorted(VERDICTS.items())
-
-
 def test_sidecar(site: Site) -> None:
-    site.collector("sidecar/collector.yaml")
-    site.processor("sidecar/luckrate.yaml")
+    sidecar(site)
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
@@ -109,8 +60,7 @@ def test_sidecar(site: Site) -> None:
 
 
 def test_agent_first(site: Site) -> None:
-    site.collector("agent-first/collector.yaml")
-    site.processor("agent-first/luckrate.yaml")
+    agent_first(site)
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
@@ -128,24 +78,45 @@ def test_sidecar_sampled_keeps_what_matters(site: Site) -> None:
     assert {sent.scenario_of(span.head.trace_id) for span in site.sink.spans} == {scenario for scenario, _ in lucky}
 
 
+def test_sidecar_sampled_keeps_hard_violations_whatever_the_verdict(site: Site) -> None:
+    """With nobody to say whether an answer was right no run is lucky, and none of these has an error."""
+    config = (CONFIGS / "sidecar/luckrate.yaml").read_text("utf-8")
+    spec = (CONFIGS / "refunds.yaml").read_text("utf-8")
+    (site.folder / "refunds.yaml").write_text(
+        spec.replace("output: {status: true}", "output: {status: false}"), encoding="utf-8"
+    )
+    (site.folder / "luckrate.yaml").write_text(config.replace("../refunds.yaml", "refunds.yaml"), encoding="utf-8")
+    site.collector("sidecar/collector-sampled.yaml", DECISION_WAIT="12s", KEEP_PERCENT="0")
+    site.processor(str(site.folder / "luckrate.yaml"))
+    # s4 obeys a web page, which is hard; s3's warning and s6's soft violation are dropped, as s1 and s2 are.
+    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
+    site.wait_for_verdicts(1)
+    (root,) = judged(site.sink.spans)
+    assert sent.scenario_of(root.head.trace_id) == "s4"
+    told = {name: root.attributes[f"luckrate.{name}"] for name in ("verdict", "lucky", "violation_count.hard")}
+    assert told == {"verdict": "unknown", "lucky": False, "violation_count.hard": 3}
+    # Decided in the order in which traces began; s6 after s4, and so by the time of one more decision.
+    until(lambda: counted(site, "otelcol_processor_tail_sampling_global_count_traces_sampled") >= len(VERDICTS))
+    assert {sent.scenario_of(span.head.trace_id) for span in site.sink.spans} == {"s4"}
+
+
 def test_tap_sends_verdicts_and_leaves_the_spans_alone(site: Site) -> None:
-    site.collector("tap/collector.yaml")
-    site.processor("tap/luckrate.yaml")
+    tap(site)
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
     assert {span.head.name for span in judged(site.sink.spans)} == {"luckrate.verdict"}
     roots = {span.head.span_id for span in site.sink.spans if not span.head.parent_id}
     assert {span.head.parent_id for span in judged(site.sink.spans)} == roots
-    counted = Counter(len(span.events) > 0 for span in judged(site.sink.spans))
-    assert counted == {True: 3, False: 2}  # the lucky ones say what was wrong
+    with_events = Counter(len(span.events) > 0 for span in judged(site.sink.spans))
+    assert with_events == {True: 3, False: 2}  # the lucky ones say what was wrong
     total = sent.span_count + len(VERDICTS)
     assert site.sink.wait_for(lambda spans, logs: len(spans) >= total and len(logs) >= len(VERDICTS), SECONDS)
     assert len(site.sink.spans) == total
 
 
 def test_tap_without_a_processor_hurts_nobody(site: Site) -> None:
-    site.collector("tap/collector.yaml", COPY_QUEUE="1")
+    site.collector("tap/collector.yaml", COPY_BYTES="100000")
     plays: list[Play] = []
 
     def copies_are_dropped() -> bool:
@@ -158,54 +129,100 @@ def test_tap_without_a_processor_hurts_nobody(site: Site) -> None:
     assert counted(site, "otelcol_receiver_refused_spans") == 0
 
 
-def counted(site: Site, metric: str) -> float:
-    """The sum of a counter of the Collector's own, over all its labels."""
-    return scraped(f"127.0.0.1:{site.env['SELF_METRICS_PORT']}", metric)
-
-
-def scraped(address: str, metric: str) -> float:
-    lines = get_text(f"http://{address}/metrics").splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if re.match(rf"{metric}(_total)?[{{ ]", line))
-
-
 def test_scaled_keeps_each_trace_on_one_replica(site: Site) -> None:
-    first, second = (
-        free_addresses("LUCKRATE", "LUCKRATE_METRICS", "LUCKRATE_ADMIN"),
-        free_addresses("LUCKRATE", "LUCKRATE_METRICS", "LUCKRATE_ADMIN"),
-    )
-    site.collector("scaled/collector.yaml", LUCKRATE_1=first["LUCKRATE"], LUCKRATE_2=second["LUCKRATE"])
-    site.processor("scaled/luckrate.yaml", **first)
-    site.processor("scaled/luckrate.yaml", **second, LUCKRATE_JOURNAL=str(site.folder / "second"))
+    replicas = scaled(site)
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS, times=3)
     site.wait_for_verdicts(3 * len(VERDICTS))
     assert verdicts(site, sent) == sorted(EXPECTED * 3)
     assert_each_span_once(site, sent)
-    graded = [scraped(replica["LUCKRATE_METRICS"], "luckrate_runs") for replica in (first, second)]
+    graded = [scraped(one["LUCKRATE_METRICS"], "luckrate_runs") for one in replicas]
     assert sum(graded) == 3 * len(VERDICTS)
     assert all(graded)
 
 
+def test_sidecar_keeps_what_comes_before_the_processor_is_there(site: Site) -> None:
+    site.collector("sidecar/collector.yaml")
+    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
+    site.processor("sidecar/luckrate.yaml")
+    site.wait_for_verdicts(len(VERDICTS))
+    assert verdicts(site, sent) == EXPECTED
+    assert_each_span_once(site, sent)
+
+
+def test_scaled_keeps_what_is_meant_for_a_replica_that_is_away(site: Site) -> None:
+    first, second = balanced(site)
+    replica(site, first)
+    sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS, times=3)
+    until(lambda: scraped(first["LUCKRATE_METRICS"], "luckrate_spans_received") > 0)
+    replica(site, second)
+    site.wait_for_verdicts(3 * len(VERDICTS))
+    assert verdicts(site, sent) == sorted(EXPECTED * 3)
+    assert_each_span_once(site, sent)
+    assert scraped(second["LUCKRATE_METRICS"], "luckrate_runs") > 0
+
+
 def test_kafka(site: Site) -> None:
-    port = free_ports(1)[0]
-    site.env |= {"KAFKA": f"127.0.0.1:{port}"}
-    log = site.folder / "kafka.log"
-    site.stack.enter_context(running([program("kafka"), str(port), "agent_spans", "3"], lambda: listens(port), log))
-    site.collector("kafka/collector-in.yaml", "otelcol-kafka")
-    out = {**free_addresses("HEALTH"), "SELF_METRICS_PORT": str(free_ports(1)[0])}
-    site.collector("kafka/collector-out.yaml", "otelcol-kafka", **out)
-    site.processor("kafka/luckrate.yaml")
+    kafka(site)
     sent = play(site.env["OTLP_GRPC"], "langgraph", VERDICTS)
     site.wait_for_verdicts(len(VERDICTS))
     assert verdicts(site, sent) == EXPECTED
     assert_each_span_once(site, sent)
 
 
+def test_kafka_keeps_spans_and_logs_of_a_trace_together(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    broker(site)
+    pairs = [Site(tmp_path_factory.mktemp(name), site.stack) for name in ("one", "two")]
+    for pair in pairs:
+        pair.env |= {"KAFKA": site.env["KAFKA"], "KAFKA_INSTANCE": pair.folder.name}
+        consume(pair)
+    # Three partitions of each topic, by the order of the names.
+    until(lambda: [partitions(pair) for pair in pairs] == [4, 2], what=lambda: [partitions(pair) for pair in pairs])
+    plays: list[Play] = []
+
+    def both_have_some() -> bool:
+        (one,) = play(site.env["OTLP_GRPC"], "langgraph", ["s1"]).plays
+        plays.append(one)
+        for trace_id in one.trace_ids:
+            site.generate("logs", "--logs=1", "--body=of the application", f"--trace-id={trace_id}")
+        return all(pair.sink.spans for pair in pairs)
+
+    until(both_have_some)
+    traces = {trace_id for one in plays for trace_id in one.trace_ids}
+    until(lambda: set().union(*logged(pairs)) == traces, what=lambda: logged(pairs))
+    count = Sent(tuple(plays)).span_count
+    until(lambda: sum(len(pair.sink.spans) for pair in pairs) == count)
+    assert [{span.head.trace_id for span in pair.sink.spans} for pair in pairs] == logged(pairs)
+    assert all(logged(pairs))
+
+
+def logged(pairs: Sequence[Site]) -> list[set[str]]:
+    """The traces of the application's log records that each pair sent on."""
+    return [{log.trace_id for log in pair.sink.logs if log.body == "of the application"} for pair in pairs]
+
+
+def partitions(site: Site) -> float:
+    """How many a Collector reads at the moment."""
+    return counted(site, "otelcol_kafka_receiver_partition_start") - counted(
+        site, "otelcol_kafka_receiver_partition_close"
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_logs_and_metrics_of_applications_pass(site: Site, shape: str) -> None:
+    (site.folder / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
+    metrics = site.stack.enter_context(prometheus(site.folder, site.folder / "prometheus.yml"))
+    site.env |= {"METRICS_BACKEND": metrics.otlp}
+    STARTS[shape](site)
+    site.generate("logs", "--logs=3", "--body=of the application")
+    site.generate("metrics", "--metrics=1", "--otlp-metric-name=orders")
+    assert site.sink.wait_for(lambda _, logs: len(logs) >= 3, SECONDS)
+    until(lambda: metrics.query("orders"))
+    assert Counter(log.body for log in site.sink.logs) == {"of the application": 3}
+
+
 def test_ordinary_traffic_passes_untouched(site: Site) -> None:
-    site.collector("sidecar/collector.yaml")
-    site.processor("sidecar/luckrate.yaml")
-    command = [program("telemetrygen"), "traces", "--otlp-insecure", f"--otlp-endpoint={site.env['OTLP_GRPC']}"]
-    many = ["--rate=0", "--traces=200", "--child-spans=2"]
-    subprocess.run([*command, *many], check=True, capture_output=True, timeout=60)
+    sidecar(site)
+    site.generate("traces", "--traces=200", "--child-spans=2")
     assert site.sink.wait_for(lambda spans, _: len(spans) >= 600, SECONDS)
     ids = Counter((span.head.trace_id, span.head.span_id) for span in site.sink.spans)
     assert (len(ids), set(ids.values())) == (600, {1})
@@ -238,8 +255,25 @@ def test_the_queue_can_be_kept_on_disk(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 
+MANIFEST = CONFIGS.parent / "examples/deploy/kubernetes/scaled.yaml"
+COLLECTORS = {
+    **{str(file.relative_to(CONFIGS)): file.read_text("utf-8") for file in sorted(CONFIGS.glob("*/collector*.yaml"))},
+    "kubernetes": re.findall(r"  collector.yaml: \|\n((?:    .*\n|\n)+)", MANIFEST.read_text("utf-8"))[0],
+}
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_retries_come_before_a_run_is_judged(name: str) -> None:
+    """A Collector's own begin at 5 s and grow to 30 s; each is up to half as long again. clocks.settle is 10 s."""
+    config = YAML(typ="safe").load(COLLECTORS[name])
+    ours = [exporter for key, exporter in config["exporters"].items() if key.endswith("/luckrate")]
+    retries = [(one["protocol"]["otlp"] if "protocol" in one else one)["retry_on_failure"] for one in ours]
+    retries += [receiver["error_backoff"] for receiver in config["receivers"].values() if "error_backoff" in receiver]
+    assert all((one["initial_interval"], one["max_interval"]) == ("200ms", "1s") for one in retries)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_explained_and_driven(shape: str) -> None:
     assert f"## {shape}" in (CONFIGS / "README.md").read_text("utf-8")
-    driven = Path(__file__).read_text("utf-8")
+    driven = Path(__file__).read_text("utf-8") + Path(__file__).with_name("site.py").read_text("utf-8")
     assert [f.name for f in sorted((CONFIGS / shape).glob("*.yaml")) if f'"{shape}/{f.name}"' not in driven] == []

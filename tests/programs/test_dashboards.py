@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.programs.found import program
+from tests.programs.lint import panels
 from tests.programs.names import labels, unknown_names
 from tests.programs.running import until
 from tests.programs.scene import GREEN, LUCKY, Seen
@@ -22,16 +22,10 @@ DASHBOARDS = {
 }
 RECORDED = re.findall(r"record: (\S+)", (MONITORING / "prometheus/luckrate-rules.yml").read_text("utf-8"))
 
+VALUES = {"$__range": "1h", "$__rate_interval": "1h", "$spec": ".*", "$job": "luckrate-otel", "$instance": ".+"}
+
 # What a fresh system without trouble has nothing to show of.
 EMPTY = {"Revised verdicts", "Runs not graded", "Soft majority"}
-
-
-def panels(dashboard: Any) -> Iterator[Any]:
-    for panel in dashboard["panels"]:
-        if panel["type"] == "row":
-            yield from panel.get("panels", ())
-        else:
-            yield panel
 
 
 PANELS = [pytest.param(panel, id=panel["title"]) for board in DASHBOARDS.values() for panel in panels(board)]
@@ -46,7 +40,9 @@ QUERIES = [
 
 def written_out(expression: str) -> str:
     """With values for Grafana's variables."""
-    return expression.replace("$__range", "1h").replace("$__rate_interval", "1h").replace("$spec", ".*")
+    for variable, value in VALUES.items():
+        expression = expression.replace(variable, value)
+    return expression
 
 
 @pytest.mark.programs

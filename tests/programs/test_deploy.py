@@ -81,11 +81,34 @@ def held_by(file: Path) -> list[Any]:
     return [one["data"] for one in documents(file) if one["kind"] == "ConfigMap"]
 
 
+def collector_config() -> str:
+    (text,) = [data["collector.yaml"] for file in MANIFESTS for data in held_by(file) if "collector.yaml" in data]
+    return str(text)
+
+
+def test_collector_inside_manifests_takes_every_signal() -> None:
+    """From applications all three; from the replicas spans and verdict log events, as their metrics are scraped."""
+    pipelines = YAML(typ="safe").load(collector_config())["service"]["pipelines"]
+    taken = {(receiver, name.split("/")[0]) for name, one in pipelines.items() for receiver in one["receivers"]}
+    assert taken == {
+        *(("otlp", signal) for signal in ("traces", "logs", "metrics")),
+        *(("otlp/graded", signal) for signal in ("traces", "logs")),
+    }
+
+
+def test_collector_inside_manifests_knows_every_replica() -> None:
+    exporter = YAML(typ="safe").load(collector_config())["exporters"]["load_balancing/luckrate"]
+    (replicas,) = [one for file in MANIFESTS for one in documents(file) if one["kind"] == "StatefulSet"]
+    name, spec, where = replicas["metadata"]["name"], replicas["spec"], replicas["metadata"]["namespace"]
+    assert exporter["resolver"]["static"]["hostnames"] == [
+        f"{name}-{i}.{spec['serviceName']}.{where}.svc.cluster.local:4317" for i in range(spec["replicas"])
+    ]
+
+
 @pytest.mark.programs
 def test_collector_takes_the_configuration_inside_manifests(tmp_path: Path) -> None:
-    (text,) = [data["collector.yaml"] for file in MANIFESTS for data in held_by(file) if "collector.yaml" in data]
     config = tmp_path / "collector.yaml"
-    config.write_text(text, encoding="utf-8")
+    config.write_text(collector_config(), encoding="utf-8")
     check(program("otelcol"), "validate", "--config", str(config))
 
 

@@ -17,10 +17,10 @@ from luckrate_otel.pipeline import grade
 from luckrate_otel.service.judge import Judge, Sendings
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.waiting import Waiting
+from luckrate_otel.service.windows import Windows
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import LogRecord
-from luckrate_otel.waiting import Waiting
-from luckrate_otel.windows import Windows
 from tests.making import TRACE, agent, sid, tool
 
 S = 1_000_000_000

@@ -13,8 +13,8 @@ import pytest
 
 from luckrate_otel.errors import TooLarge
 from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter import rejected_count
 from luckrate_otel.service.receiver_grpc import GrpcReceiver, _inflated
+from luckrate_otel.service.replies import rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, Intake, grpc_receiver

@@ -14,15 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
-import pytest
 
 from luckrate_otel.config import parse
-from luckrate_otel.errors import Busy
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
 from luckrate_otel.otlp.shallow import shallow
-from luckrate_otel.service import keeping
-from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
@@ -299,32 +295,3 @@ def test_of_a_waiting_run_and_another_of_its_trace_each_is_judged_once(tmp_path:
                 assert two.came() == []
 
     within(40, scenario)
-
-
-def test_more_spans_than_may_be_on_their_way_to_the_disk_are_asked_to_come_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are read already, and no limit of memory counts them; one request is always taken."""
-    monkeypatch.setattr(keeping, "MAX_ARRIVING", 3)
-
-    async def scenario() -> None:
-        async with life(tmp_path / "one") as one:
-            kept = one.server._keeping
-            assert kept is not None
-            many = Reader().traces(request(*(tool(f"0{n}", "01", "lookup") for n in range(1, 6))), ())
-            few = Reader().traces(request(tool("07", "01", "lookup")), ())
-            first = kept.write(kept.admit(Signal.TRACES, many, ()), lambda _: None)
-            with pytest.raises(Busy, match="too many spans at once"):
-                kept.admit(Signal.TRACES, few, ())
-            await first
-            second = [kept.write(kept.admit(Signal.TRACES, few, ()), lambda _: None) for _ in range(3)]
-            with pytest.raises(Busy, match="too many spans at once"):
-                kept.admit(Signal.TRACES, few, ())
-            await asyncio.gather(*second)
-            kept.admit(Signal.TRACES, few, ())
-
-    within(20, scenario)
-
-
-def request(*wires: bytes) -> bytes:
-    return traces_request((our_envelope({"service.name": "shop"}, "shop.agent"), wire) for wire in wires)

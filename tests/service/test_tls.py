@@ -13,11 +13,11 @@ import pytest
 
 from luckrate_otel.config import parse
 from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter import Kind, Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.replies import Kind, Transport
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, client_context

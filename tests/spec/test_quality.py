@@ -8,8 +8,8 @@ from hypothesis import given
 from luckrate_otel import Spec, Step, Turn
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Trajectory
-from luckrate_otel.mutate import INVENTED, mutants
 from luckrate_otel.quality import Quality, Share, quality
+from luckrate_otel.quality.mutants import INVENTED, mutants
 from luckrate_otel.reports.quality import quality_json, quality_text
 from tests.grading.test_properties import trajectories
 

@@ -31,10 +31,10 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.records import from_record, to_record
 from luckrate_otel.reports.past import past
 from luckrate_otel.suite import Row, Rows
 from luckrate_otel.suite.case import failed, read_cases
+from luckrate_otel.verdict_json import from_record, to_record
 
 Outcome = tuple[list[Step], str]
 

@@ -38,9 +38,8 @@ class Adapter:
     """A convention.
 
     scopes: exact scope names that are this adapter's; marker: attribute key whose presence makes a span of an unknown
-    scope this adapter's, None if only the scope tells. tool_spans: every call has a span, so that a run without
-    one made
-    no call, with content captured or not.
+    scope this adapter's, None if only the scope tells. tool_spans: every call has a span, so that a run without one
+    made no call, with content captured or not.
     """
 
     name: str
@@ -78,18 +77,18 @@ ADAPTERS: tuple[Adapter, ...] = (
 
 SCOPES: dict[str, Adapter] = {scope: adapter for adapter in ADAPTERS for scope in adapter.scopes}
 
-# For a search in the wire bytes of a span of an unknown scope; a span with none of them is claimed by nobody.
-MARKERS: tuple[bytes, ...] = (
-    b"gen_ai.",
-    b".span.kind",  # of OpenInference, OpenLLMetry and LangSmith: each search reads every byte of other people's spans
-    b"mcp.method.name",
-    b"ai.operationId",
-    b"langfuse.observation.type",
-    b"mlflow.spanType",
-)
-
 _MARKED = tuple((adapter.marker, adapter) for adapter in ADAPTERS if adapter.marker)
 _MARKER_KEYS = frozenset(marker for marker, _ in _MARKED)
+
+# What several conventions' keys hold: the generic one's, then the kinds of OpenInference, OpenLLMetry and LangSmith.
+_SHARED = ("gen_ai.", ".span.kind")
+
+# For a search in the wire bytes of a span of an unknown scope; a span with none of them is claimed by nobody. What
+# conventions share is in it once, as every byte of other people's spans is searched.
+MARKERS: tuple[bytes, ...] = tuple(
+    text.encode() for text in (*_SHARED, *(key for key, _ in _MARKED if not any(shared in key for shared in _SHARED)))
+)
+
 _GENERIC = ADAPTERS[-1]
 
 # What ADAPTERS knows to show every call as a span. The rest may be silent about calls that were made.

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.adapters.failure import Failure
+from luckrate_otel.content.arguments import Arguments
+from luckrate_otel.content.results import Returned
+from luckrate_otel.content.structured import text_of
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.record import replace
 from luckrate_otel.telemetry import Head, Span, Value
@@ -86,6 +89,18 @@ def completed(made: Begun, fields: Mapping[str, Any]) -> Facts:
         setattr(made, name, value)
     found: Facts = made
     return found
+
+
+def call_facts(
+    adapter: str, span: Span, tool: str, args: Arguments, back: Returned, outcome: Failure, **fields: Any
+) -> Facts:
+    """Facts of the span of a tool call. Of a call that never returned, what stands as its result is none."""
+    made = begun(Role.TOOL, adapter, span)
+    made.tool = tool
+    made.args, made.args_gap = args
+    made.ok, made.error = outcome
+    made.result, made.result_gap = back.text if made.ok is not None else None, back.gap
+    return completed(made, fields)
 
 
 def matchable(span: Span) -> Mapping[str, Value]:

@@ -2,9 +2,8 @@
 (`crewai.telemetry`).
 
 OpenLLMetry makes no tool spans: calls are in the messages of the OpenAI instrumentation, and without that only in the
-Python
-repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace of
-their own.
+Python repr of the finished tasks. CrewAI's own anonymous telemetry never shows a tool call; its spans are each a trace
+of their own.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
 from luckrate_otel.adapters.base import facts, name_of
-from luckrate_otel.adapters.messages import message
-from luckrate_otel.adapters.structured import mapping, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.messages import message
+from luckrate_otel.content.structured import mapping, text_of
 from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

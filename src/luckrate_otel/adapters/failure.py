@@ -1,21 +1,20 @@
 """Did the call of this span fail, and how: status, `error.type`, exception events.
 
 UNSET means success in the GenAI conventions; other emitters set OK. A call that was cancelled or interrupted is
-neither: it
-never returned, whatever status its span was closed with (LangSmith closes it OK, Splunk UNSET, others ERROR).
+neither: it never returned, whatever status its span was closed with (LangSmith closes it OK, Splunk UNSET, others
+ERROR).
 """
 
 from __future__ import annotations
 
 import re
 
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.content.structured import text_of
+from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN
 from luckrate_otel.telemetry import Span, Status
 
-NO_RETURN = "no_return"
 _CUT = re.compile(r"\b(CancelledError|KeyboardInterrupt|GeneratorExit|AbortError|SystemExit)\b")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s*at .*:\d+")
-MAX_ERROR_CHARS = 500
 
 Failure = tuple[bool | None, str | None]
 

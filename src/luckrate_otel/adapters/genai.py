@@ -2,8 +2,8 @@
 own.
 
 Operation name where there is one (1.33 on), else the attributes that a span has. Content: span attributes (1.37 on),
-else span
-events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details`), else the same as log events.
+else span events (`gen_ai.*.message`, `gen_ai.choice`, `gen_ai.client.inference.operation.details`), else the same as
+log events.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import CASE_KEY, begun, completed, conversation, facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.failure import failure
 from luckrate_otel.adapters.genai_events import (
     DETAILS,
@@ -26,11 +24,14 @@ from luckrate_otel.adapters.genai_events import (
     event_outputs,
     indexed,
 )
-from luckrate_otel.adapters.messages import calls_in, instructions, messages
-from luckrate_otel.adapters.results import Returned, outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import text_of
-from luckrate_otel.facts import Evaluation, Facts, Gap, Message, Response, Role
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import calls_in, instructions, messages
+from luckrate_otel.content.results import Returned, outcome, returned, tells_failure
+from luckrate_otel.content.structured import text_of
+from luckrate_otel.facts import MAX_ERROR_CHARS, Evaluation, Facts, Gap, Message, Response, Role
 from luckrate_otel.telemetry import Head, LogRecord, Span, Value
+from luckrate_otel.vocabulary import EVALUATION_EVENT, EVALUATION_NAME
 
 NAME = "genai"
 
@@ -41,8 +42,6 @@ TOOL_NAME = "gen_ai.tool.name"
 CALL_ID = "gen_ai.tool.call.id"
 SYSTEM, DEFINITIONS = "gen_ai.system_instructions", "gen_ai.tool.definitions"
 FINISH = "gen_ai.response.finish_reasons"
-EVALUATION = "gen_ai.evaluation.result"
-OWN_EVALUATION = "luckrate.path"  # ours, of an earlier hop: never read for grading
 
 # 1.38 on, and what emitters used before or beside it.
 ARGUMENTS = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.call.args", "gen_ai.tool.input")
@@ -81,8 +80,8 @@ def read(span: Span) -> Facts | None:
 
 
 def _holds_a_conversation(span: Span) -> bool:
-    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats
-    parts of it.
+    """Workflows, swarms, crews: what they were asked and answered is the run's; a cycle or step only repeats parts of
+    it.
     """
     operation = text_of(span.attributes.get(OPERATION))
     return operation is None or operation in OPERATIONS or operation.startswith("invoke_")
@@ -145,7 +144,7 @@ def read_tool(span: Span, *, adapter: str = NAME, agent: str | None = None, **fi
     ok, error = failure(span)
     flagged = outcome(attributes.get("gen_ai.tool.status"))
     if ok and (flagged is False or back.ok is False or (back.ok is None and tells_failure(back.text))):
-        ok, error = False, (back.text or "error")[:500]
+        ok, error = False, (back.text or "error")[:MAX_ERROR_CHARS]
     made = begun(Role.TOOL, adapter, span)
     made.agent = agent or name_of(attributes.get(AGENT_NAME))
     made.tool = tool
@@ -253,13 +252,13 @@ def evaluations(span: Span) -> tuple[Evaluation, ...]:
     if not span.events and "gen_ai.evaluation.name" not in span.attributes:
         return ()
     own = _evaluation(span.attributes, span.head.end_ns)
-    told = (_evaluation(e.attributes, e.time_ns) for e in span.events if e.name == EVALUATION)
+    told = (_evaluation(e.attributes, e.time_ns) for e in span.events if e.name == EVALUATION_EVENT)
     return tuple(e for e in (own, *told) if e is not None)
 
 
 def _evaluation(attributes: Mapping[str, Value], time_ns: int) -> Evaluation | None:
     name = text_of(attributes.get("gen_ai.evaluation.name"))
-    if name is None or name == OWN_EVALUATION:
+    if name is None or name == EVALUATION_NAME:  # ours, of an earlier hop: never read for grading
         return None
     score = _score(attributes.get("gen_ai.evaluation.score.value"))
     return Evaluation(
@@ -291,7 +290,7 @@ def read_log(log: LogRecord, *, adapter: str = NAME) -> Facts | None:
     if not name.startswith("gen_ai."):
         return None
     inputs, outputs = event_inputs(name, log.attributes, log.body), event_outputs(name, log.attributes, log.body)
-    evaluation = _evaluation(log.attributes, log.time_ns) if name == EVALUATION else None
+    evaluation = _evaluation(log.attributes, log.time_ns) if name == EVALUATION_EVENT else None
     system = instructions(either(log.attributes, log.body, SYSTEM))
     if not (inputs or outputs or evaluation or system):
         return None

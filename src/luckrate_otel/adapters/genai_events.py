@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.messages import message, messages
-from luckrate_otel.adapters.structured import mapping, structured
+from luckrate_otel.content.messages import message, messages
+from luckrate_otel.content.structured import mapping, structured
 from luckrate_otel.facts import Message
 from luckrate_otel.telemetry import Value
 

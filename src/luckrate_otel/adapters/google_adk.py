@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
-from luckrate_otel.adapters.definitions import definitions
 from luckrate_otel.adapters.genai_events import INPUT, OUTPUT
-from luckrate_otel.adapters.messages import message, messages, text_in
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import dumps, mapping, structured
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import message, messages, text_in
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import dumps, mapping, structured
 from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Value
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.arguments import Arguments, arguments, from_signature, is_signature
-from luckrate_otel.adapters.base import facts, name_of, tokens
+from luckrate_otel.adapters.base import call_facts, facts, name_of, tokens
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.messages import messages, texts
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import dumps, structured, text_of
+from luckrate_otel.content.arguments import Arguments, arguments, from_signature, is_signature
+from luckrate_otel.content.messages import messages, texts, without_system
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, structured, text_of
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.telemetry import Span, Status, Value
 
@@ -35,23 +35,11 @@ def read(span: Span) -> Facts | None:
 
 def _tool(span: Span) -> Facts:
     attributes = span.attributes
-    args, args_gap = _arguments(attributes.get(INPUT))
-    back = returned(attributes.get(OUTPUT))
     ok, error = failure(span, told=text_of(attributes.get(STATUS)))
     if ok and attributes.get(LEVEL) == "ERROR":
         ok, error = False, text_of(attributes.get(STATUS)) or "error"
-    return facts(
-        Role.TOOL,
-        NAME,
-        span,
-        tool=span.head.name,
-        args=args,
-        args_gap=args_gap,
-        result=back.text if ok is not None else None,
-        result_gap=back.gap,
-        ok=ok,
-        error=error,
-    )
+    args, back = _arguments(attributes.get(INPUT)), returned(attributes.get(OUTPUT))
+    return call_facts(NAME, span, span.head.name, args, back, (ok, error))
 
 
 def _arguments(value: Value) -> Arguments:
@@ -60,35 +48,27 @@ def _arguments(value: Value) -> Arguments:
 
 
 def _model(span: Span) -> Facts:
-    given = _given(span.attributes.get(INPUT))
-    inputs = messages(given)
+    inputs, system = without_system(messages(_given(span.attributes.get(INPUT))))
     return facts(
         Role.MODEL,
         NAME,
         span,
-        inputs=tuple(m for m in inputs if m.role != "system"),
+        inputs=inputs,
         outputs=messages(span.attributes.get(OUTPUT), "assistant"),
-        system=texts(inputs, "system"),
+        system=system,
         tokens=tokens(span.attributes, ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")),
     )
 
 
 def _container(span: Span, role: Role) -> Facts:
     answer, _ = structured(span.attributes.get(OUTPUT))
-    failed = span.head.status is Status.ERROR
     return facts(
         role,
         NAME,
         span,
         agent=name_of(span.head.name) if role is Role.AGENT else None,
         task_input=_question(_given(span.attributes.get(INPUT))),
-        final_output=None
-        if failed
-        else answer
-        if isinstance(answer, str)
-        else dumps(answer)
-        if answer is not None
-        else None,
+        final_output=None if span.head.status is Status.ERROR else as_text(answer),
     )
 
 

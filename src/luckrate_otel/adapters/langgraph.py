@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters.base import name_of
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.content.structured import text_of
 
 # Set by LangChain on everything inside a graph: `langchain_create_agent` for create_agent, `langgraph` for other
 # graphs.

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import genai, langgraph
-from luckrate_otel.adapters.arguments import Arguments, arguments
 from luckrate_otel.adapters.base import facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.messages import messages, text_in, texts
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import mapping, structured, text_of
+from luckrate_otel.content.arguments import Arguments, arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import messages, text_in, texts, without_system
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import mapping, structured, text_of
 from luckrate_otel.facts import Facts, Gap, Message, Role
 from luckrate_otel.telemetry import Span, Value
 
@@ -39,9 +39,8 @@ def read(span: Span) -> Facts | None:
 def _tool(span: Span) -> Facts | None:
     attributes = span.attributes
     completion = attributes.get(COMPLETION)
-    back = (
-        returned(completion) if completion != "{}" else Returned(None, gap=Gap.NOT_CAPTURED)
-    )  # a failed call's is empty
+    failed = completion == "{}"
+    back = Returned(None, gap=Gap.NOT_CAPTURED) if failed else returned(completion)
     found = mapping(completion)
     if set(found) == {"output"} and not isinstance(found["output"], Mapping):
         back = returned(found["output"])
@@ -64,15 +63,15 @@ def _arguments(value: Value) -> Arguments:
 
 def _model(span: Span) -> Facts:
     attributes = span.attributes
-    inputs = messages(attributes.get(PROMPT))
+    inputs, system = without_system(messages(attributes.get(PROMPT)))
     return facts(
         Role.MODEL,
         NAME,
         span,
         agent=name_of(attributes.get(LC_AGENT)),
-        inputs=tuple(m for m in inputs if m.role != "system"),
+        inputs=inputs,
         outputs=_outputs(attributes.get(COMPLETION)),
-        system=texts(inputs, "system"),
+        system=system,
         definitions=definitions(attributes.get(genai.DEFINITIONS)),
         tokens=tokens(attributes, ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")),
     )

@@ -7,7 +7,7 @@ call id, and arguments or results only where an emitter opted in.
 from __future__ import annotations
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.content.structured import text_of
 from luckrate_otel.facts import Facts
 from luckrate_otel.telemetry import Span
 

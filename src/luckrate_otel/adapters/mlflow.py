@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
-from luckrate_otel.adapters.base import facts, name_of
+from luckrate_otel.adapters.base import call_facts, facts, name_of
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.messages import messages, texts
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import dumps, structured
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.messages import messages, texts, without_system
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, structured
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.telemetry import Span, Status, Value
 
@@ -46,47 +46,33 @@ def read(span: Span) -> Facts | None:
 
 
 def _tool(span: Span) -> Facts:
-    args, args_gap = arguments(span.attributes.get(INPUT))
-    back = returned(span.attributes.get(OUTPUT))
-    ok, error = failure(span)
-    return facts(
-        Role.TOOL,
-        NAME,
-        span,
-        tool=span.head.name,
-        args=args,
-        args_gap=args_gap,
-        result=back.text if ok is not None else None,
-        result_gap=back.gap,
-        ok=ok,
-        error=error,
-    )
+    args, back = arguments(span.attributes.get(INPUT)), returned(span.attributes.get(OUTPUT))
+    return call_facts(NAME, span, span.head.name, args, back, failure(span))
 
 
 def _model(span: Span) -> Facts:
-    inputs = messages(span.attributes.get(INPUT))
+    inputs, system = without_system(messages(span.attributes.get(INPUT)))
     answer, _ = structured(span.attributes.get(OUTPUT))
     choices = answer.get("choices") if isinstance(answer, Mapping) else None
     return facts(
         Role.MODEL,
         NAME,
         span,
-        inputs=tuple(m for m in inputs if m.role != "system"),
+        inputs=inputs,
         outputs=messages(choices if choices is not None else answer, "assistant"),
-        system=texts(inputs, "system"),
+        system=system,
     )
 
 
 def _container(span: Span, role: Role) -> Facts:
     answer, _ = structured(span.attributes.get(OUTPUT))
-    failed = span.head.status is Status.ERROR or answer is None
     return facts(
         role,
         NAME,
         span,
         agent=name_of(span.head.name) if role is Role.AGENT else None,
         task_input=_question(span.attributes.get(INPUT)),
-        final_output=None if failed else answer if isinstance(answer, str) else dumps(answer),
+        final_output=None if span.head.status is Status.ERROR else as_text(answer),
     )
 
 

@@ -1,8 +1,8 @@
 """n8n: native spans (scope `n8n-workflow`, 2.19 on) and the community tracekit (scope `n8n-instrumentation`).
 
 Native spans carry no arguments, results or prompts; a tool call is the span of a tool sub-node, agents and tools are
-siblings
-under their workflow. The Agents feature (scope `@n8n/agents`) is Vercel's SDK with GenAI attributes: see vercel_ai.
+siblings under their workflow. The Agents feature (scope `@n8n/agents`) is Vercel's SDK with GenAI attributes: see
+vercel_ai.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters.base import facts, matchable
+from luckrate_otel.adapters.base import call_facts, facts, matchable
 from luckrate_otel.adapters.failure import failure
-from luckrate_otel.adapters.results import Returned
-from luckrate_otel.adapters.structured import dumps, structured, text_of
-from luckrate_otel.facts import Facts, Gap, Role
+from luckrate_otel.content.results import Returned
+from luckrate_otel.content.structured import as_text, dumps, structured, text_of
+from luckrate_otel.facts import NO_RETURN, Facts, Gap, Role
 from luckrate_otel.telemetry import Span, Value
 
 NAME = "n8n"
@@ -57,22 +57,12 @@ def _tool(span: Span, kind: str) -> Facts | None:
         return None
     ok, error = failure(span)
     if text_of(span.attributes.get("n8n.node.termination_reason")) == "workflow_cancelled":
-        ok, error = None, "no_return"
+        ok, error = None, NO_RETURN
     back = _result(span.attributes.get(OUTPUT))
     if ok and back.ok is False:
         ok, error = False, back.text
-    return facts(
-        Role.TOOL,
-        NAME,
-        span,
-        tool=name,
-        delegate=name if kind == "agentTool" else None,
-        args_gap=Gap.NOT_CAPTURED,
-        result=back.text if ok is not None else None,
-        result_gap=back.gap,
-        ok=ok,
-        error=error,
-    )
+    delegate = name if kind == "agentTool" else None
+    return call_facts(NAME, span, name, (None, Gap.NOT_CAPTURED), back, (ok, error), delegate=delegate)
 
 
 def _agent(span: Span) -> Facts:
@@ -84,7 +74,7 @@ def _agent(span: Span) -> Facts:
         NAME,
         span,
         agent=text_of(span.attributes.get(NODE_NAME)),
-        final_output=answer if isinstance(answer, str) else dumps(answer) if answer is not None else None,
+        final_output=as_text(answer),
     )
 
 

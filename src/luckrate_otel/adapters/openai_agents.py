@@ -2,20 +2,20 @@
 `opentelemetry.instrumentation.openai_agents`).
 
 Superseded by the genai instrumentation, still in use. Its agent name on tool and model spans is a constant; the
-workflow
-looks like an agent; in responses mode calls and their results are Python reprs inside text parts.
+workflow looks like an agent; in responses mode calls and their results are Python reprs inside text parts.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from luckrate_otel.adapters import genai, python_repr
+from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.base import facts, name_of
-from luckrate_otel.adapters.messages import call
-from luckrate_otel.adapters.messages import message as message_of
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.message_parts import call
+from luckrate_otel.content.messages import message as message_of
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import text_of
 from luckrate_otel.facts import Facts, Message, Part, Response, Role, Text
 from luckrate_otel.telemetry import Span
 

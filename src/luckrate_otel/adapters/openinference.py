@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Mapping
 
 from luckrate_otel.adapters import langgraph
-from luckrate_otel.adapters.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
-from luckrate_otel.adapters.base import facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
+from luckrate_otel.adapters.base import call_facts, facts, name_of, tokens
 from luckrate_otel.adapters.failure import failure, first_line
-from luckrate_otel.adapters.messages import message, messages, text_in, texts
-from luckrate_otel.adapters.results import returned, tells_failure
-from luckrate_otel.adapters.structured import is_redacted, mapping, structured, text_of
-from luckrate_otel.facts import Call, Facts, Gap, Message, Role, ToolDefinition
+from luckrate_otel.content.arguments import POSITIONAL, Arguments, arguments, from_signature, is_signature
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import message, messages, text_in, texts, without_system
+from luckrate_otel.content.results import returned, tells_failure
+from luckrate_otel.content.structured import is_redacted, mapping, structured, text_of
+from luckrate_otel.facts import NO_RETURN, Call, Facts, Gap, Message, Role, ToolDefinition
 from luckrate_otel.telemetry import Span, Status, Value
 
 NAME = "openinference"
@@ -67,32 +67,28 @@ def _tool(span: Span) -> Facts | None:
     if name is None and handoff:
         return _handoff(span, handoff[1])
     tool = name or _without_suffix(span.head.name)
-    args, args_gap = _arguments(span)
+    args = _arguments(span)
     if tool == FINAL_ANSWER and "smolagents" in span.head.scope:
-        return facts(Role.WRAPPER, NAME, span, final_output=_answer(args))
+        return facts(Role.WRAPPER, NAME, span, final_output=_answer(args[0]))
     if tool == _DSPY_END and span.head.scope.endswith(".dspy"):
         return facts(Role.WRAPPER, NAME, span)
     back = returned(attributes.get(OUTPUT))
     ok, error = failure(span)
     if ok and back.text is None and span.head.status is Status.UNSET and "crewai" in span.head.scope:
-        ok, error = None, "no_return"  # a wrapped method left by KeyboardInterrupt: only then is no status set
+        ok, error = None, NO_RETURN  # a wrapped method left by KeyboardInterrupt: only then is no status set
     if ok and (back.ok is False or (back.ok is None and tells_failure(back.text))):
         ok, error = False, first_line(back.text) or "error"
     metadata = mapping(attributes.get(METADATA)) if METADATA in attributes else {}
-    return facts(
-        Role.TOOL,
+    return call_facts(
         NAME,
         span,
+        tool,
+        args,
+        back,
+        (ok, error),
         agent=langgraph.agent_of(metadata) or name_of(attributes.get(AGENT_ROLE)),
-        delegate=_coworker(tool, args),
-        tool=tool,
+        delegate=_coworker(tool, args[0]),
         call_id=text_of(attributes.get(TOOL_ID)) or text_of(attributes.get("tool_call.id")) or back.call_id,
-        args=args,
-        args_gap=args_gap,
-        result=back.text if ok is not None else None,
-        result_gap=back.gap,
-        ok=ok,
-        error=error,
     )
 
 
@@ -126,8 +122,9 @@ def _parameter_names(span: Span) -> tuple[str, ...]:
 
 
 def _answer(args: Mapping[str, Value] | None) -> str | None:
-    values = list((args or {}).values())
-    first = values[0][0] if values and isinstance(values[0], tuple) and values[0] else values[0] if values else None
+    first = next(iter((args or {}).values()), None)
+    if isinstance(first, tuple):  # without its name
+        first = first[0] if first else None
     return first if isinstance(first, str) else None
 
 
@@ -150,6 +147,7 @@ def _model(span: Span) -> Facts:
     inputs, outputs = _flattened(attributes)
     if not inputs:
         inputs = messages(attributes.get(INPUT)) if isinstance(attributes.get(INPUT), str) else ()
+    inputs, system = without_system(inputs)
     if not outputs:
         outputs = _outputs_of_value(attributes.get(OUTPUT))
     metadata = mapping(attributes.get(METADATA)) if METADATA in attributes else {}
@@ -159,9 +157,9 @@ def _model(span: Span) -> Facts:
         NAME,
         span,
         agent=langgraph.agent_of(metadata),
-        inputs=tuple(m for m in inputs if m.role != "system"),
+        inputs=inputs,
         outputs=tuple(_without_answer(outputs)),
-        system=texts(inputs, "system"),
+        system=system,
         definitions=_definitions(attributes),
         finish_reasons=(finish,) if finish else (),
         tokens=tokens(attributes, ("llm.token_count.prompt", "llm.token_count.completion")),

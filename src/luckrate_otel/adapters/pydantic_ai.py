@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts
 from luckrate_otel.adapters.genai_events import event_inputs, event_outputs
-from luckrate_otel.adapters.messages import messages
-from luckrate_otel.adapters.results import returned
-from luckrate_otel.adapters.structured import dumps, mapping, sequence, text_of
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.messages import messages
+from luckrate_otel.content.results import returned
+from luckrate_otel.content.structured import as_text, mapping, sequence, text_of
 from luckrate_otel.facts import Call, Facts, Message, Role
 from luckrate_otel.telemetry import Span, Value
 
@@ -56,7 +56,7 @@ def _agent(span: Span) -> Facts:
         adapter=NAME,
         inputs=new[:asked],
         outputs=tuple(_without_answer(m) for m in new[asked:]),
-        final_output=answer if isinstance(answer, str) else None if answer is None else dumps(answer),
+        final_output=as_text(answer),
     )
 
 

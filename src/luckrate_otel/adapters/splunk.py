@@ -1,8 +1,7 @@
 """Splunk's GenAI utilities (scope `opentelemetry.util.genai.handler`, splunk-otel-util-genai 0.1.x).
 
-GenAI conventions with three differences: `gen_ai.agent.name` is the outermost agent everywhere, every input message
-has the
-role user, and the output shows that a tool was called but not which.
+GenAI conventions with three differences: `gen_ai.agent.name` is the outermost agent everywhere, every input message has
+the role user, and the output shows that a tool was called but not which.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from dataclasses import replace
 
 from luckrate_otel.adapters import genai
 from luckrate_otel.adapters.base import name_of
-from luckrate_otel.adapters.failure import NO_RETURN
-from luckrate_otel.facts import Facts, Message, Role, Text
+from luckrate_otel.facts import NO_RETURN, Facts, Message, Role, Text
 from luckrate_otel.telemetry import LogRecord, Span
 
 NAME = "splunk"

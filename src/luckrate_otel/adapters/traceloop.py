@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import Arguments, arguments, from_signature, is_signature
 from luckrate_otel.adapters.base import facts, name_of
-from luckrate_otel.adapters.messages import messages, text_in, texts
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import dumps, structured, text_of
+from luckrate_otel.content.arguments import Arguments, arguments, from_signature, is_signature
+from luckrate_otel.content.messages import messages, text_in, texts
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import dumps, structured, text_of
 from luckrate_otel.facts import Facts, Gap, Role
 from luckrate_otel.telemetry import Span, Status, Value
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from luckrate_otel.adapters import genai
-from luckrate_otel.adapters.arguments import arguments
 from luckrate_otel.adapters.base import facts, name_of, tokens
-from luckrate_otel.adapters.definitions import definitions
-from luckrate_otel.adapters.messages import message, messages, text_in, texts
-from luckrate_otel.adapters.results import Returned, returned
-from luckrate_otel.adapters.structured import dumps, mapping, sequence, structured, text_of
+from luckrate_otel.content.arguments import arguments
+from luckrate_otel.content.definitions import definitions
+from luckrate_otel.content.messages import message, messages, text_in, texts, without_system
+from luckrate_otel.content.results import Returned, returned
+from luckrate_otel.content.structured import dumps, mapping, sequence, structured, text_of
 from luckrate_otel.facts import Facts, Message, Role
 from luckrate_otel.telemetry import Span, Status, Value
 
@@ -42,9 +42,8 @@ def read(span: Span) -> Facts | None:
         return _loop(span)
     found = genai.role_of(span)
     if found is Role.AGENT:
-        return genai.read_conversation(
-            span, found, adapter=NAME, inputs=(), outputs=()
-        )  # its gen_ai.prompt is a catalogue
+        # Without its messages: what it has under gen_ai.prompt is a catalogue.
+        return genai.read_conversation(span, found, adapter=NAME, inputs=(), outputs=())
     return facts(Role.WRAPPER, NAME, span) if found is not None else None
 
 
@@ -84,15 +83,15 @@ def _result(value: Value) -> Returned:
 
 def _model(span: Span) -> Facts:
     attributes = span.attributes
-    inputs = messages(attributes.get("ai.prompt.messages"))
+    inputs, system = without_system(messages(attributes.get("ai.prompt.messages")))
     return facts(
         Role.MODEL,
         NAME,
         span,
         agent=name_of(attributes.get(FUNCTION)),
-        inputs=tuple(m for m in inputs if m.role != "system"),
+        inputs=inputs,
         outputs=_answer(attributes),
-        system=texts(inputs, "system"),
+        system=system,
         definitions=definitions(attributes.get("ai.prompt.tools")),
         finish_reasons=genai.finish_reasons(attributes.get("ai.response.finishReason")),
         tokens=tokens(attributes, *_TOKENS),

@@ -216,7 +216,7 @@ class Assembler:
 
     def _pass_on(self, facts: Facts, reason: ReleaseReason, payload: object | None, size: int) -> None:
         if payload is not None:
-            held = (Held(facts, payload, size, self._now_ns),)
+            held = (Held(facts, payload, size),)
             self.counts.held_spans += 1  # until the next take() hands it out
             self._passing.append((self._now_ns, Release(facts.head.trace_id, reason, held)))
 

@@ -64,13 +64,13 @@ class Closing:
         """Restore all contents before any payload leaves: should that fail, all payloads are still here to forward."""
         for entry in entries:
             if entry.compacted and self._restore is not None:
-                light = Held(entry.facts, entry.payload, entry.payload_size, entry.seen_ns, compacted=True)
+                light = Held(entry.facts, entry.payload, entry.payload_size, compacted=True)
                 entry.facts = self._restore(light)
                 entry.size = size_of_facts(entry.facts)
                 entry.compacted = False
 
     def _hand_out(self, entry: Entry) -> Held:
-        held = Held(entry.facts, entry.payload, entry.payload_size, entry.seen_ns, entry.compacted, entry.late)
+        held = Held(entry.facts, entry.payload, entry.payload_size, entry.compacted, entry.late)
         entry.payload = None
         self._counts.held_spans -= 1
         return held

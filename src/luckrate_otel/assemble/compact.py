@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from luckrate_otel.facts import Facts, Role
-from luckrate_otel.handoffs import target_of
 from luckrate_otel.record import replace
+from luckrate_otel.runs.handoffs import target_of
 from luckrate_otel.telemetry import NOTHING
 
 

@@ -22,7 +22,6 @@ class Held:
     facts: Facts
     payload: object
     size: int
-    held_ns: int
     compacted: bool = False
     late: bool = False
 

@@ -1,6 +1,7 @@
 """The configuration of `serve`: one tree of frozen values, its loader, and what it warns of."""
 
 from luckrate_otel.config.check import find_warnings
+from luckrate_otel.config.keys import Key
 from luckrate_otel.config.kinds import Address, Secret
 from luckrate_otel.config.load import as_lines, load, parse
 from luckrate_otel.config.tree import (
@@ -15,7 +16,6 @@ from luckrate_otel.config.tree import (
     GrpcReceiver,
     HttpReceiver,
     Journal,
-    Key,
     Limits,
     Log,
     Metrics,

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 from luckrate_otel.config.environment import PREFIX, host_port
 from luckrate_otel.config.kinds import NONE, Address
-from luckrate_otel.config.tree import Auth, Clocks, Config, ServerTls
+from luckrate_otel.config.tree import Auth, ClientTls, Clocks, Config, ServerTls
 from luckrate_otel.errors import Problem
 
 
@@ -17,8 +17,8 @@ def find_problems(config: Config) -> Iterator[Problem]:
         yield Problem("verdict_spans", "is for `mode: tap`; inline, verdicts are on the runs' own spans")
     yield from _destination_problems(config)
     yield from _listener_problems(config)
-    for path, tls, auth in _servers(config):
-        if (tls.cert is None) != (tls.key is None):
+    for path, _, tls, auth in _servers(config):
+        if _is_half(tls):
             yield Problem(f"{path}.tls", "cert and key belong together; give both or neither")
         elif tls.client_ca is not None and tls.cert is None:
             yield Problem(f"{path}.tls.client_ca", "needs cert and key: client certificates come with TLS")
@@ -34,7 +34,7 @@ def _destination_problems(config: Config) -> Iterator[Problem]:
             "at least one is required; name where graded spans go, such as "
             f'{{backend: {{endpoint: "http://127.0.0.1:14317"}}}}, or set {PREFIX}ENDPOINT',
         )
-    own = {path: address for path, address in _listeners(config) if address is not None}
+    own = _listeners(config)
     for name, destination in config.destinations.items():
         path = f"destinations.{name}"
         if not destination.endpoint:
@@ -42,10 +42,10 @@ def _destination_problems(config: Config) -> Iterator[Problem]:
             continue
         for listener, address in own.items():
             if _same_place(destination.endpoint, address):
-                message = f"{destination.endpoint} is this program's own {listener}; it would send to itself"
+                message = f"{destination.endpoint} is this program's own {_named(listener)}; it would send to itself"
                 yield Problem(f"{path}.endpoint", f"{message}. Name the next hop, or listen at another port")
         tls = destination.tls
-        if (tls.cert is None) != (tls.key is None):
+        if _is_half(tls):
             yield Problem(f"{path}.tls", "cert and key belong together; give both or neither")
         if destination.endpoint.startswith("http://") and (tls.ca or tls.cert):
             yield Problem(f"{path}.tls", "has no effect on http://; write https:// in endpoint")
@@ -61,15 +61,13 @@ def _listener_problems(config: Config) -> Iterator[Problem]:
     if config.receivers.grpc.endpoint is None and config.receivers.http.endpoint is None:
         yield Problem("receivers", "both are switched off, so nothing could arrive; leave one on")
     seen: list[tuple[str, Address]] = []
-    for path, address in _listeners(config):
-        if address is None or address.port == 0:
+    for key, address in _listeners(config).items():
+        if address.port == 0:
             continue
         for other, taken in seen:
             if taken.port == address.port and (taken.host == address.host or taken.wildcard or address.wildcard):
-                yield Problem(
-                    f"{path}.endpoint".replace("prometheus.endpoint", "prometheus"), f"{address} is {other}'s already"
-                )
-        seen.append((path, address))
+                yield Problem(key, f"{address} is {_named(other)}'s already")
+        seen.append((key, address))
 
 
 def _clock_problems(clocks: Clocks) -> Iterator[Problem]:
@@ -84,16 +82,14 @@ def _clock_problems(clocks: Clocks) -> Iterator[Problem]:
 def find_warnings(config: Config) -> list[str]:
     """What the configuration lays open to others, one sentence each, to be said loudly at start."""
     warnings: list[str] = []
-    for path, tls, auth in _servers(config):
-        address = dict(_listeners(config))[path]
-        if address is None:
+    for path, address, tls, auth in _servers(config):
+        if address is None or address.loopback:
             continue
         token = auth.bearer is not None or auth.bearer_file is not None
-        if not address.loopback:
-            lacks = [] if tls.cert else ["encryption (tls)"]
-            lacks += [] if token or tls.client_ca else ["any check of who connects (auth, or tls.client_ca)"]
-            if lacks:
-                warnings.append(f"{path} listens at {address}, beyond this machine, without {' or '.join(lacks)}")
+        lacks = [] if tls.cert else ["encryption (tls)"]
+        lacks += [] if token or tls.client_ca else ["any check of who connects (auth, or tls.client_ca)"]
+        if lacks:
+            warnings.append(f"{path} listens at {address}, beyond this machine, without {' or '.join(lacks)}")
     prometheus = config.metrics.prometheus
     if prometheus is not None and not prometheus.loopback:
         warnings.append(
@@ -107,17 +103,28 @@ def find_warnings(config: Config) -> list[str]:
     return warnings
 
 
-def _servers(config: Config) -> Iterator[tuple[str, ServerTls, Auth]]:
-    yield "receivers.grpc", config.receivers.grpc.tls, config.receivers.grpc.auth
-    yield "receivers.http", config.receivers.http.tls, config.receivers.http.auth
-    yield "admin", config.admin.tls, config.admin.auth
+def _servers(config: Config) -> Iterator[tuple[str, Address | None, ServerTls, Auth]]:
+    """What listens with TLS and authentication of its own."""
+    grpc, http, admin = config.receivers.grpc, config.receivers.http, config.admin
+    yield "receivers.grpc", grpc.endpoint, grpc.tls, grpc.auth
+    yield "receivers.http", http.endpoint, http.tls, http.auth
+    yield "admin", admin.endpoint, admin.tls, admin.auth
 
 
-def _listeners(config: Config) -> Iterator[tuple[str, Address | None]]:
-    yield "receivers.grpc", config.receivers.grpc.endpoint
-    yield "receivers.http", config.receivers.http.endpoint
-    yield "admin", config.admin.endpoint
-    yield "metrics.prometheus", config.metrics.prometheus
+def _listeners(config: Config) -> dict[str, Address]:
+    """Every address that is listened at, by the key that sets it."""
+    found = {f"{path}.endpoint": address for path, address, _, _ in _servers(config) if address is not None}
+    if config.metrics.prometheus is not None:
+        found["metrics.prometheus"] = config.metrics.prometheus
+    return found
+
+
+def _named(key: str) -> str:
+    return key.removesuffix(".endpoint")
+
+
+def _is_half(tls: ServerTls | ClientTls) -> bool:
+    return (tls.cert is None) != (tls.key is None)
 
 
 def _same_place(url: str, address: Address) -> bool:

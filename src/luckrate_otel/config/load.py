@@ -11,8 +11,9 @@ from typing import Any
 
 from luckrate_otel.config.check import find_problems
 from luckrate_otel.config.environment import read_environment, state_folder
+from luckrate_otel.config.keys import Key, settable
 from luckrate_otel.config.kinds import NONE, Address, Hidden, Secret
-from luckrate_otel.config.tree import Config, Key, settable
+from luckrate_otel.config.tree import Config
 from luckrate_otel.document import join_path, line_of, read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
 

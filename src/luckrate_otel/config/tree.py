@@ -1,12 +1,12 @@
-"""The configuration as frozen values. Each field says what it is: loader, docs and tests read this one table."""
+"""The configuration as frozen values: one table that loader, docs and tests read. How a row is written: keys.py."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from luckrate_otel.config.keys import Key, keys_of, named, option, section, section_or_none
 from luckrate_otel.config.kinds import (
     ADDRESS,
     DURATION,
@@ -18,7 +18,6 @@ from luckrate_otel.config.kinds import (
     TEXT,
     URL,
     Address,
-    Kind,
     Secret,
     choice,
     many,
@@ -28,35 +27,6 @@ from luckrate_otel.telemetry import nothing
 SIGNALS = ("traces", "metrics", "logs", "profiles")
 
 MIB = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What the docs tell of one key. default: as a user would write it, "" when there is none."""
-
-    kind: Kind
-    default: str
-    meaning: str
-    reason: str
-
-
-def option(kind: Kind, value: Any, meaning: str, reason: str = "", *, default: str = "") -> Any:
-    """A leaf of the tree. value: the default as the program holds it."""
-    return field(default=value, metadata={"key": Key(kind, default, meaning, reason)})
-
-
-def section(kind: type) -> Any:
-    return field(default_factory=kind, metadata={"section": kind})
-
-
-def section_or_none(kind: type) -> Any:
-    """A section that `none` in its place switches off."""
-    return field(default_factory=kind, metadata={"section": kind, "none": True})
-
-
-def named(kind: type) -> Any:
-    """A mapping from names that the user chooses to sections."""
-    return field(default_factory=nothing, metadata={"named": kind})
 
 
 # ---- in ----------------------------------------------------------------------------------------
@@ -367,24 +337,6 @@ class Config:
     source: str = ""
 
 
-# ---- the table ---------------------------------------------------------------------------------
-
-NAME = "<name>"
-
-
-def keys(kind: type = Config, prefix: str = "") -> dict[str, Key]:
+def keys() -> dict[str, Key]:
     """Every key by its dotted path, in order; a name that the user chooses is `<name>`."""
-    table: dict[str, Key] = {}
-    for item in fields(kind):
-        path = f"{prefix}{item.name}"
-        if "key" in item.metadata:
-            table[path] = item.metadata["key"]
-        elif "section" in item.metadata:
-            table |= keys(item.metadata["section"], f"{path}.")
-        elif "named" in item.metadata:
-            table |= keys(item.metadata["named"], f"{path}.{NAME}.")
-    return table
-
-
-def settable(kind: type) -> dict[str, Field[Any]]:
-    return {item.name: item for item in fields(kind) if item.metadata}
+    return keys_of(Config)

@@ -11,12 +11,12 @@ from dataclasses import replace
 from luckrate_otel.config import Config
 from luckrate_otel.config.environment import read_environment
 from luckrate_otel.errors import ConfigError, Rejected
+from luckrate_otel.execute.either import Either
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.shallow import Envelope, shallow
 from luckrate_otel.service import build
 from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.either import Either
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.sender import Sender

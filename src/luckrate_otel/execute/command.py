@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from luckrate_otel.adapters.unrecognised import describe
 from luckrate_otel.batch import trajectories
 from luckrate_otel.errors import InputError
 from luckrate_otel.execute.cases import with_cases
 from luckrate_otel.execute.collector import Collector, collecting
 from luckrate_otel.execute.environment import child_environment
 from luckrate_otel.model import Trajectory
-from luckrate_otel.unrecognised import describe
 
 # Exporters flush when their process ends, so the rest comes at once; agents in other processes (a server that the
 # command calls) send every 5 s by the SDKs' default.

@@ -12,10 +12,11 @@ from luckrate_otel.adapters import WITH_TOOL_SPANS
 from luckrate_otel.facts import ClosedRun, Facts, Role, ToolDefinition
 from luckrate_otel.join.agents import MAIN
 from luckrate_otel.join.executions import executions
-from luckrate_otel.join.issues import ModelCall, issues, model_calls
+from luckrate_otel.join.issues import issues
+from luckrate_otel.join.kinds import by_kind
 from luckrate_otel.join.logs import merge_logs
+from luckrate_otel.join.model_calls import ModelCall, model_calls
 from luckrate_otel.join.pairing import pair
-from luckrate_otel.join.parts import parts
 from luckrate_otel.join.steps import Placed, steps, timed
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.join.words import Words, last_of, words
@@ -30,7 +31,7 @@ def join(run: ClosedRun) -> Trajectory:
     same answer.
     """
     facts = merge_logs(run.facts)
-    kinds = parts(facts)
+    kinds = by_kind(facts)
     tree = Tree(facts, run.links)
     ran = executions(kinds.calls, tree)
     models = model_calls(kinds.models, tree)
@@ -38,7 +39,8 @@ def join(run: ClosedRun) -> Trajectory:
     asked = issues(models, kinds.containers, whole=not ran and not with_spans)
     definitions = _definitions(kinds.defining)
     begun_ns = _begun_ns(run, facts)
-    placed = steps(ran, asked, pair(ran, asked, tree), run=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns)
+    pairs = pair(ran, asked, tree)
+    placed = steps(ran, asked, pairs, kinds=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns)
     start_ns = min(begun_ns, placed[0].issued_ns) if placed else begun_ns
     outer = [m for m in models if m.outermost]
     last = last_of(outer)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from luckrate_otel.facts import Facts, Role
-from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.parts import Parts
+from luckrate_otel.join.executions import Execution
+from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.kinds import Kinds
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 
 MAIN = "main"
@@ -16,18 +17,18 @@ MAIN = "main"
 class Agents:
     """Answers for the spans of one run."""
 
-    def __init__(self, run: Parts, tree: Tree) -> None:
+    def __init__(self, kinds: Kinds, tree: Tree) -> None:
         self._tree = tree
         # Agents that stand beside their tools instead of above them (n8n), per parent.
         self._beside: dict[str, list[Facts]] = {}
         self._agreed: dict[str, set[str]] = {}
         # Where only steps of a workflow name an agent, and all name the same one (LlamaIndex).
-        names = {f.agent for f in run.containers if f.role is Role.WRAPPER and f.agent and not f.log}
+        names = {f.agent for f in kinds.containers if f.role is Role.WRAPPER and f.agent and not f.log}
         self._only = next(iter(names)) if len(names) == 1 else None
-        for fact in run.containers:
+        for fact in kinds.containers:
             if not fact.log and (fact.role is Role.AGENT or fact.delegate):
                 self._beside.setdefault(fact.head.parent_id, []).append(fact)
-        for some in (run.tools, run.models):
+        for some in (kinds.tools, kinds.models):
             for fact in some:
                 if fact.delegate and not fact.log:
                     self._beside.setdefault(fact.head.parent_id, []).append(fact)
@@ -38,9 +39,9 @@ class Agents:
     def of(self, execution: Execution | None, issue: Issue | None) -> str:
         """The name, `main` where nothing tells.
 
-        What the span says itself, then the nearest agent above it (or above a second span of the same call),
-        then the model
-        call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's name.
+        What the span says itself, then the nearest agent above it (or above a second span of the same call), then the
+        model call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's
+        name.
         """
         if execution is not None and execution.fact.agent and execution.fact.role is Role.TOOL:
             return execution.fact.agent
@@ -55,9 +56,10 @@ class Agents:
             found = issue.named or source.agent or self._above(source.head.span_id) or self._of_workflow((), issue)
         if found is None and execution is not None:
             found = self._at_work(execution)
-        if found is None:
-            origin = execution.fact if execution else issue.source if issue else None
-            found = self._neighbours(origin) if origin else None
+        if found is None and execution is not None:
+            found = self._neighbours(execution.fact)
+        elif found is None and issue is not None:
+            found = self._neighbours(issue.source)
         return found or self._of_workflow(ids, issue) or self._only or MAIN
 
     def _above(self, span_id: str) -> str | None:
@@ -111,9 +113,9 @@ def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree
     """The agent that a call without a tool span started (smolagents' managed agents): same name, first to start
     after it.
     """
-    name = canonical(issue.call.tool)
+    name = plain_name(issue.call.tool)
     for fact in facts:
-        if fact.role is Role.AGENT and not fact.log and fact.agent and canonical(fact.agent) == name:
+        if fact.role is Role.AGENT and not fact.log and fact.agent and plain_name(fact.agent) == name:
             later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
             if (
                 later
@@ -126,11 +128,11 @@ def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree
 
 def handoff_span(issue: Issue, facts: Iterable[Facts], taken: set[str]) -> Facts | None:
     """The span of a handoff that the model asked for by a tool call: it names the target, not the tool."""
-    name = canonical(issue.call.tool)
+    name = plain_name(issue.call.tool)
     if "transfer" not in name and "handoff" not in name:
         return None
     for fact in facts:
         later = fact.head.start_ns >= issue.start_ns and fact.head.span_id not in taken
-        if later and fact.handoff and canonical(fact.handoff) in name:
+        if later and fact.handoff and plain_name(fact.handoff) in name:
             return fact
     return None

@@ -6,13 +6,13 @@ client, transport and server below it. Real repeats, and an agent's call of a to
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from functools import lru_cache
 from operator import attrgetter
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
+from luckrate_otel.content.arguments import POSITIONAL, named
 from luckrate_otel.facts import Facts, Role
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.record import record, replace
 
@@ -42,14 +42,6 @@ class Execution:
     @property
     def end_ns(self) -> int:
         return self.fact.head.end_ns
-
-
-@lru_cache(maxsize=4096)
-def canonical(tool: str) -> str:
-    """A tool's name without the spelling that models do not see: `Delegate work to coworker` →
-    `delegate_work_to_coworker`.
-    """
-    return re.sub(r"[^a-z0-9]+", "_", tool.lower()).strip("_")
 
 
 def executions(facts: list[Facts], tree: Tree) -> tuple[Execution, ...]:
@@ -87,7 +79,7 @@ def _outermost(fact: Facts, tree: Tree) -> Facts:
 
 
 def _same_call(one: Facts, other: Facts) -> bool:
-    if canonical(one.tool or "") != canonical(other.tool or ""):
+    if plain_name(one.tool or "") != plain_name(other.tool or ""):
         return False
     if one.call_id and other.call_id and one.call_id != other.call_id and one.head.scope == other.head.scope:
         return False
@@ -112,7 +104,7 @@ def _without_twins(found: list[Execution], tree: Tree) -> list[Execution]:
     kept: list[Execution] = []
     going: dict[str, deque[int]] = {}  # by tool: places in kept of its latest calls
     for execution in sorted(found, key=lambda e: (e.start_ns, -e.end_ns, e.spans)):
-        latest = going.setdefault(canonical(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
+        latest = going.setdefault(plain_name(execution.fact.tool or ""), deque(maxlen=MAX_PARALLEL))
         twin = next((at for at in reversed(latest) if _are_twins(kept[at], execution, tree)), None)
         if twin is None:
             latest.append(len(kept))
@@ -138,17 +130,16 @@ def _are_twins(one: Execution, other: Execution, tree: Tree) -> bool:
 
 
 def _merged(spans: list[Facts]) -> Execution:
-    """The outermost span, completed by the others; a failure of any of them is the call's failure."""
+    """The outermost span, completed by the others."""
     first = spans[0]
     if len(spans) == 1:
         return Execution(first, (first.head.span_id,), _one_scope(first.head.service, first.head.scope))
     ids = tuple(f.head.span_id for f in spans)
     scopes = frozenset((f.head.service, f.head.scope) for f in spans)
-    failed = next((f for f in reversed(spans) if f.ok is False), None)
+    ok, error = _outcome(spans)
     named = next((f for f in spans if f.args is not None and POSITIONAL not in f.args), None)
     args = named or next((f for f in spans if f.args is not None), first)
     result = next((f for f in spans if f.result is not None), first)
-    unknown = all(f.ok is None for f in spans)
     fact = replace(
         first,
         agent=next((f.agent for f in spans if f.agent), None),
@@ -158,8 +149,8 @@ def _merged(spans: list[Facts]) -> Execution:
         args_gap=args.args_gap,
         result=result.result,
         result_gap=result.result_gap,
-        ok=False if failed else None if unknown else True,
-        error=_error(spans, failed) if failed else first.error if unknown else None,
+        ok=ok,
+        error=error,
     )
     return Execution(fact, ids, scopes)
 
@@ -167,6 +158,16 @@ def _merged(spans: list[Facts]) -> Execution:
 @lru_cache(maxsize=256)
 def _one_scope(service: str, scope: str) -> frozenset[tuple[str, str]]:
     return frozenset([(service, scope)])
+
+
+def _outcome(spans: list[Facts]) -> tuple[bool | None, str | None]:
+    """(ok, error). A failure of any span is the call's failure; only where none tells, nobody knows."""
+    failed = next((f for f in reversed(spans) if f.ok is False), None)
+    if failed is not None:
+        return False, _error(spans, failed)
+    if all(f.ok is None for f in spans):
+        return None, spans[0].error
+    return True, None
 
 
 def _error(spans: list[Facts], failed: Facts) -> str | None:

@@ -1,55 +1,24 @@
-"""One id per call in a model's inputs: the one under which the model asked for it.
-
-Some emitters rebuild history from other fields than the answer: OpenLLMetry writes the item id of OpenAI's responses
-API (`fc_…`) where the output had the call id (`call_…`), others leave ids out on one side. Counted by id, such a call
-would be two.
-"""
+"""Where the past of a conversation ends in what a model was given, and the present turn begins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-
-from luckrate_otel.adapters.structured import dumps
-from luckrate_otel.facts import Call, Message, Part, Response
-from luckrate_otel.join.executions import canonical
-
-Kind = tuple[str, str]
+from luckrate_otel.facts import Message, Text
 
 
-def kind_of(call: Call) -> Kind:
-    return canonical(call.tool), dumps(call.args)
+def split_history(inputs: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Input of a model call, cut where the present turn begins: at the last block of user messages with a text."""
+    at = len(inputs)
+    while at > 0 and not _is_users(inputs[at - 1]):
+        at -= 1
+    while at > 0 and _is_users(inputs[at - 1]):
+        at -= 1
+    return inputs[:at], inputs[at:]
 
 
-def under_own_ids(inputs: tuple[Message, ...], asked: Iterable[Call]) -> tuple[Message, ...]:
-    """The inputs of a model call with the ids of the calls that were asked for before it, oldest first.
-
-    A call whose id nobody asked under is taken for the oldest one of the same tool and arguments that these inputs do
-    not list by its own id; without such a one it stays as it is: it was asked for elsewhere.
-    """
-    calls = [p for m in inputs for p in m.parts if isinstance(p, Call)]
-    known = list(asked) if calls else []
-    ids = {c.call_id for c in known if c.call_id}
-    strange = [c for c in calls if c.call_id not in ids]
-    if not strange or (not ids and not any(c.call_id for c in strange)):
-        return inputs
-    listed = {c.call_id for c in calls}
-    unlisted: dict[Kind, list[Call]] = {}
-    for call in known:
-        if call.call_id is None or call.call_id not in listed:
-            unlisted.setdefault(kind_of(call), []).append(call)
-    own = {id(c): row.pop(0) for c in strange if (row := unlisted.get(kind_of(c)))}
-    if not own:
-        return inputs
-    renamed: dict[str | None, str | None] = {
-        c.call_id: own[id(c)].call_id for c in strange if id(c) in own and c.call_id
-    }
-    return tuple(replace(m, parts=tuple(_renamed(p, own, renamed) for p in m.parts)) for m in inputs)
-
-
-def _renamed(part: Part, own: Mapping[int, Call], renamed: Mapping[str | None, str | None]) -> Part:
-    if isinstance(part, Call) and id(part) in own:
-        return replace(part, call_id=own[id(part)].call_id)
-    if isinstance(part, Response) and part.call_id is not None and part.call_id in renamed:
-        return replace(part, call_id=renamed[part.call_id])
-    return part
+def _is_users(message: Message) -> bool:
+    if message.role not in ("user", "unknown"):
+        return False
+    for part in message.parts:  # noqa: SIM110 - a third of the price of any(), several times per run
+        if isinstance(part, Text):
+            return True
+    return False

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
-from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
+from luckrate_otel.content.arguments import POSITIONAL, named
+from luckrate_otel.join.executions import Execution
+from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.telemetry import Value
 
@@ -19,8 +20,8 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     """Index of execution → index of issue. Each issue runs once at most, and never before its model call began.
 
     By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
-    arguments, and by tool alone where the span has no arguments. Of several, the
-    conversation's own and the latest model call win.
+    arguments, and by tool alone where the span has no arguments. Of several, the conversation's own and the latest
+    model call win.
     """
     pairs = _by_id(found, issues, tree)
     if len(pairs) == len(found):
@@ -30,9 +31,9 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     free: dict[str, list[int]] = {}
     for at in sorted(range(len(issues)), key=lambda n: (issues[n].start_ns, -issues[n].position)):
         if at not in used:
-            free.setdefault(canonical(issues[at].call.tool), []).append(at)
+            free.setdefault(plain_name(issues[at].call.tool), []).append(at)
     for n, execution in enumerate(found):
-        row = free.get(canonical(execution.fact.tool or ""))
+        row = free.get(plain_name(execution.fact.tool or ""))
         if n not in pairs and row:
             best = _latest_fit(execution, row, issues, tree.scope(execution.fact), ids)
             if best is not None:
@@ -46,10 +47,10 @@ def _by_id(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) 
     rows: dict[tuple[str, str], list[int]] = {}
     for at, issue in enumerate(issues):
         if issue.call.call_id:
-            rows.setdefault((canonical(issue.call.tool), issue.call.call_id), []).append(at)
+            rows.setdefault((plain_name(issue.call.tool), issue.call.call_id), []).append(at)
     pairs: dict[int, int] = {}
     for n, execution in enumerate(found):
-        row = rows.get((canonical(execution.fact.tool or ""), execution.fact.call_id or ""), [])
+        row = rows.get((plain_name(execution.fact.tool or ""), execution.fact.call_id or ""), [])
         if not row:
             continue
         start_ns = execution.fact.head.start_ns

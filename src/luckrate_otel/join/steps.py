@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 
-from luckrate_otel.adapters.arguments import POSITIONAL, named
-from luckrate_otel.adapters.results import may_tell_failure
-from luckrate_otel.facts import Facts, Gap, Response, ToolDefinition
+from luckrate_otel.content.arguments import POSITIONAL, named
+from luckrate_otel.content.results import may_tell_failure
+from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
-from luckrate_otel.join.executions import Execution, canonical
-from luckrate_otel.join.issues import Issue
-from luckrate_otel.join.parts import Parts
+from luckrate_otel.join.executions import Execution
+from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.kinds import Kinds
+from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import Step
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import NOTHING, Status, Value
 
-NO_RETURN = "no_return"
 _MS = 1e6  # nanoseconds
 
 
@@ -37,13 +37,13 @@ def steps(
     asked: tuple[Issue, ...],
     pairs: Mapping[int, int],
     *,
-    run: Parts,
+    kinds: Kinds,
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
     begun_ns: int,
 ) -> tuple[Placed, ...]:
     """All steps of a run, in issue order; `t` counts from begun_ns and is never negative."""
-    agents = Agents(run, tree)
+    agents = Agents(kinds, tree)
     turns = _turn_starts(found, asked, pairs)
     done = [
         _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns, begun_ns)
@@ -53,7 +53,7 @@ def steps(
         taken = {span for execution in found for span in execution.spans}
         used = set(pairs.values())
         for issue in (issue for at, issue in enumerate(asked) if at not in used):
-            span = agent_span(issue, run.facts, taken, tree) or handoff_span(issue, run.facts, taken)
+            span = agent_span(issue, kinds.facts, taken, tree) or handoff_span(issue, kinds.facts, taken)
             done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns))
             taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=attrgetter("order")))
@@ -99,8 +99,12 @@ def _ran(
         result, result_gap = answer.result, None
     if ok is None:
         result = None
+    elif ok:
+        error = None
+    else:
+        error = error or "error"
     tool = fact.tool or ""
-    if issue is not None and issue.call.tool != tool and canonical(issue.call.tool) == canonical(tool):
+    if issue is not None and issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
         tool = issue.call.tool  # as the model sees it
     timed = issue is not None and not issue.container
     issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
@@ -111,7 +115,7 @@ def _ran(
         result,
         _since(begun_ns, issued),
         agents.of(execution, issue),
-        (error or "error") if ok is False else error if ok is None else None,
+        error,
         _since(head.start_ns, head.end_ns),
         execution.spans[0],
     )
@@ -148,7 +152,7 @@ def _arguments(
 def _by_schema(fact: Facts, definitions: tuple[ToolDefinition, ...]) -> Mapping[str, Value] | None:
     """Names from the tool's schema, only if there is just one way to give them."""
     args = fact.args or {}
-    schema = next((d.parameters for d in definitions if canonical(d.name) == canonical(fact.tool or "")), None)
+    schema = next((d.parameters for d in definitions if plain_name(d.name) == plain_name(fact.tool or "")), None)
     properties = schema.get("properties") if schema else None
     values = args.get(POSITIONAL)
     if not isinstance(properties, Mapping) or not isinstance(values, (list, tuple)):
@@ -176,19 +180,18 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int], begun_ns: int) -> Placed:
     """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
-    ok: bool | None
-    error: str | None = None
+    ok: bool | None = None
+    error = result = None
     if answer is not None:
-        ok = _outcome(answer)
-        error = (answer.result or "error")[:500] if ok is False else None
+        ok, result = _outcome(answer), answer.result
+        error = (result or "error")[:MAX_ERROR_CHARS] if ok is False else None
     elif span is not None:
         ok = span.head.status is not Status.ERROR
-        error = None if ok else "error"
-    else:
+        error, result = (None, span.final_output) if ok else ("error", None)
+    elif issue.last or issue.shown:
         # Never answered: the process died, or the run ended at this call. Where later calls of the conversation show no
         # input at all, an answer could not have been seen.
-        ok, error = None, NO_RETURN if issue.last or issue.shown else None
-    result = answer.result if answer is not None else span.final_output if span is not None and ok else None
+        error = NO_RETURN
     issued = issue.end_ns if issue.container else turns.get(issue.source.head.span_id, issue.end_ns)
     if span is not None:
         issued = min(issued, span.head.start_ns)

@@ -93,9 +93,7 @@ class Tree:
         return known
 
     def scope(self, fact: Facts) -> tuple[str, str]:
-        """Whose conversation a span belongs to: nearest agent or tool call above it, or the topmost ancestor
-        there is.
-        """
+        """Whose conversation a span belongs to: the nearest agent or tool call above it, or the topmost ancestor."""
         parent = self._parents.get(fact.head.span_id)
         if not parent:
             return "", fact.agent or ""

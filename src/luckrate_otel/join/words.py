@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from luckrate_otel.adapters.messages import text_in
+from luckrate_otel.content.messages import text_in
 from luckrate_otel.facts import Call, Facts, Message, Response
-from luckrate_otel.join.issues import ModelCall, split_history
-from luckrate_otel.join.parts import Parts
+from luckrate_otel.join.history import split_history
+from luckrate_otel.join.kinds import Kinds
+from luckrate_otel.join.model_calls import ModelCall
 from luckrate_otel.join.steps import Placed
 from luckrate_otel.join.tree import Tree
 from luckrate_otel.model import History, Step, Turn
@@ -24,7 +25,7 @@ class Words:
 
 
 def words(
-    run: Parts,
+    kinds: Kinds,
     outer: list[ModelCall],
     last: ModelCall | None,
     placed: tuple[Placed, ...],
@@ -35,7 +36,7 @@ def words(
 
     outer: the outermost agents' model calls; last: the one of them that ended last.
     """
-    containers = _containers(run.containers, tree)
+    containers = _containers(kinds.containers, tree)
     first = next((m for m in outer if m.fact.inputs), None)
     past, present = split_history(first.fact.inputs) if first else ((), ())
     asked = _asked(containers) or tuple(t for m in present if _is_users(m) and (t := text_in(m)))
@@ -93,8 +94,7 @@ def _later_turns(
     """User texts that join the same conversation later: a person answering in the middle of the run.
 
     Only where the later input still holds what the first one held: another prompt of the same agent (a summary, a
-    guard)
-    is written by the program and may quote tool results.
+    guard) is written by the program and may quote tool results.
     """
     if first is None:
         return
@@ -178,9 +178,7 @@ def _answer(fact: Facts) -> str | None:
 
 
 def _spoken(outputs: tuple[Message, ...], *, whole: bool = False) -> str | None:
-    """The text of the last assistant message. whole: it may list all calls of the run beside its text (Vercel AI
-    SDK).
-    """
+    """The text of the last assistant message. whole: it may list the run's calls beside its text (Vercel AI SDK)."""
     for message in reversed(outputs):
         if message.role == "assistant":
             calls = any(isinstance(p, Call) for p in message.parts)

@@ -182,12 +182,7 @@ def _read_document(document: Any, line: int | None, found: _Found) -> None:
         if _is_otlp(one):
             _read_otlp(one, line, found)
         elif jaeger.is_jaeger(one):
-            found.recognised = True
-            for span in jaeger.spans(one):
-                if isinstance(span, Rejected):
-                    found.problem(line, span)
-                else:
-                    found.spans.append(span)
+            _read_jaeger(one, line, found)
         elif isinstance(one, Mapping) and not _SNAKE_CASE.keys().isdisjoint(one):
             key = next(key for key in one if key in _SNAKE_CASE)
             found.problem(line, f"{key}: OTLP/JSON keys are lowerCamelCase ({_SNAKE_CASE[key]})")
@@ -199,6 +194,15 @@ def _read_document(document: Any, line: int | None, found: _Found) -> None:
 
 def _is_otlp(document: Any) -> bool:
     return isinstance(document, Mapping) and not _SIGNALS.keys().isdisjoint(document)
+
+
+def _read_jaeger(document: Any, line: int | None, found: _Found) -> None:
+    found.recognised = True
+    for span in jaeger.spans(document):
+        if isinstance(span, Rejected):
+            found.problem(line, span)
+        else:
+            found.spans.append(span)
 
 
 def _read_otlp(document: Mapping[str, Any], line: int | None, found: _Found) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from luckrate_otel.facts import CloseReason, Gap
-from luckrate_otel.model import Coverage, Step, Trajectory, Turn
+from luckrate_otel.facts import NO_RETURN, CloseReason, Gap
+from luckrate_otel.model import Step, Trajectory, Turn
+from luckrate_otel.payloads.coverage import covered
 from luckrate_otel.payloads.fields import (
     arguments,
     first,
@@ -85,7 +86,9 @@ def from_crewai(events: Any) -> Trajectory:
         adapters=(ADAPTER,),
         agent=first([_agent(listed[0]) if listed else None, *map(_agent, listed)]),
         close_reason=CloseReason.NO_ROOT if began and not done else CloseReason.END_OF_INPUT,
-        coverage=_coverage(listed, steps, task is not None, final is not None),
+        coverage=covered(
+            steps, task_input=task is not None, final_output=final is not None, tools=_shows_tools(listed)
+        ),
         gaps={key: gap for index, use in enumerate(uses) for key, gap in _gaps(index, use, steps[index])},
         root_status=_KICKOFF_DONE[get(done[-1], "type")] if done else Status.UNSET,
         start_ns=nanoseconds(base),
@@ -182,7 +185,7 @@ def _args(event: Any) -> tuple[Mapping[str, Value] | None, Gap | None]:
 def _outcome(ended: Any) -> tuple[bool | None, str | None]:
     """A tool fails in two ways: it raised, or it returned and reported a failure."""
     if ended is None:
-        return None, "no_return"
+        return None, NO_RETURN
     failure = get(ended, "failure")
     if word(get(ended, "type")) in _ERRORS:
         return False, _words(get(ended, "error")) or "error"
@@ -256,13 +259,8 @@ def _identity(events: Sequence[Any], base: float) -> str:
     return word(get(started, "event_id")) or f"started-{base:.0f}"
 
 
-def _coverage(events: Sequence[Any], steps: Sequence[Step], task: bool, final: bool) -> Coverage:
+def _shows_tools(events: Sequence[Any]) -> bool:
     """Listeners choose what they record: without any event of a tool, nothing says that none was called."""
-    shown = any(word(get(event, "type")) in _TOOL_EVENTS for event in events)
-    return Coverage(
-        tools=shown or any(word(get(event, "type")) in _KICKOFF_DONE for event in events),
-        args=not steps or any(step.args is not None for step in steps),
-        results=not steps or any(step.result is not None for step in steps),
-        task_input=task,
-        final_output=final,
+    return any(
+        word(get(event, "type")) in _TOOL_EVENTS or word(get(event, "type")) in _KICKOFF_DONE for event in events
     )

@@ -13,7 +13,7 @@ from luckrate_otel.facts import Call, Gap, Message, Part, Response, Text
 from luckrate_otel.model import Trajectory
 from luckrate_otel.payloads.fields import arguments, first, get, items, output, texts, word
 from luckrate_otel.payloads.messages import ROLES, message_parts, openai_calls, role_of
-from luckrate_otel.payloads.pairing import Said, pair
+from luckrate_otel.payloads.transcript import Said, retold
 
 ADAPTER = "langchain"
 
@@ -39,7 +39,7 @@ def from_langchain(value: Any) -> Trajectory:
     """
     found = [each for each in _unfolded(value, _MAX_NESTING) if not _is_handoff_back(each)]
     thread = (("config", "configurable", "thread_id"), ("metadata", "thread_id"), ("thread_id",))
-    return pair(
+    return retold(
         [said for each in found for said in _said(each)],
         ADAPTER,
         conversation_id=first(word(get(value, *path)) for path in thread),

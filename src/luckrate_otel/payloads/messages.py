@@ -12,7 +12,7 @@ from typing import Any
 from luckrate_otel.facts import Call, Gap, Message, Part, Response, Text, ToolDefinition
 from luckrate_otel.model import Trajectory
 from luckrate_otel.payloads.fields import arguments, first, get, items, output, plain, texts, word
-from luckrate_otel.payloads.pairing import Said, pair
+from luckrate_otel.payloads.transcript import Said, retold
 
 ADAPTER = "messages"
 
@@ -41,7 +41,7 @@ def from_messages(value: Any) -> Trajectory:
     ok: None in the OpenAI forms, which do not say whether a tool failed. conversation_id, tools: from the envelope.
     """
     said = [Said(message, agent=_agent(item, message)) for item in _enveloped(value) for message in _message(item)]
-    return pair(
+    return retold(
         said,
         ADAPTER,
         conversation_id=first(word(get(value, *path)) for path in (("conversation_id",), ("conversation", "id"))),
@@ -155,7 +155,10 @@ def _vercel_result(raw: Any) -> Iterator[Part]:
     given = first((get(raw, "output"), get(raw, "result")))
     kind = str(get(given, "type"))
     typed = kind in {"text", "json", "content", "error-text", "error-json"}
-    ok = not kind.startswith("error") if typed else False if get(raw, "isError") is True else None
+    if typed:
+        ok: bool | None = not kind.startswith("error")
+    else:
+        ok = False if get(raw, "isError") is True else None
     result = output(get(given, "value") if typed else given)
     yield Response(word(get(raw, "toolCallId")), result, ok, word(get(raw, "toolName")))
 

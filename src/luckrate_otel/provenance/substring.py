@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from luckrate_otel.facts import Gap
+from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.provenance import Policy
-from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of, named, on_run
+from luckrate_otel.rules.finding import argument_of, argument_path, at_step, concluded, gap_of, named, on_run
 from luckrate_otel.rules.outcome import Outcome
 
 # What counts as an identifier: 3 to 40 characters without spaces.

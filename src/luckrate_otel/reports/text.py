@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
@@ -112,7 +113,7 @@ def _steps(trajectory: Trajectory, style: Style) -> Iterator[str]:
 
 def _outcome(step: Step) -> str:
     if step.ok is None:
-        return "never returned" if step.error == "no_return" else "outcome not known"
+        return "never returned" if step.error == NO_RETURN else "outcome not known"
     return "ok" if step.ok else "failed"
 
 

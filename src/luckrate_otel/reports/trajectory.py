@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from luckrate_otel.adapters.structured import plain
+from luckrate_otel.content.structured import plain
 from luckrate_otel.model import Step, Trajectory
 
 

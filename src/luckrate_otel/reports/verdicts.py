@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import Trajectory, Verdict, Violation
@@ -12,7 +13,7 @@ from luckrate_otel.reports.graded import case_label
 from luckrate_otel.reports.trajectory import to_json
 
 # Why a call failed may quote the data it failed on; this one is our own word.
-_OWN_ERRORS = frozenset({"no_return"})
+_OWN_ERRORS = frozenset({NO_RETURN})
 
 
 def report_json(

@@ -122,4 +122,10 @@ def _violation(trajectory: Trajectory, clause: str, severity: Severity, steps: l
     )
 
 
-RULE = Rule("agents", Severity.HARD, (AGENTS,), evaluate)
+RULE = Rule(
+    "agents",
+    Severity.HARD,
+    (AGENTS,),
+    evaluate,
+    mend="take the tool away from this agent, or add it to the agent's tools in the spec",
+)

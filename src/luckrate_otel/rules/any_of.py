@@ -117,4 +117,10 @@ def _before(choice: Choice, before: Calls, able: list[Hit], lens: Lens) -> Readi
     return reading
 
 
-RULE = Rule("any_of", Severity.HARD, (ANY_OF,), evaluate)
+RULE = Rule(
+    "any_of",
+    Severity.HARD,
+    (ANY_OF,),
+    evaluate,
+    mend="let the agent make at least one of these calls",
+)

@@ -79,4 +79,11 @@ def active(_rule: Rule, spec: Spec) -> bool:
     return any(arguments.validator is not None for arguments in spec.get(ARGS).values())
 
 
-RULE = Rule("args", Severity.SOFT, (ARGS,), evaluate, active=active)
+RULE = Rule(
+    "args",
+    Severity.SOFT,
+    (ARGS,),
+    evaluate,
+    active=active,
+    mend="tell the model the argument's form in the tool's own schema, and let the tool refuse others",
+)

@@ -121,4 +121,11 @@ def active(_rule: Rule, spec: Spec) -> bool:
     return any(arguments.sources for arguments in spec.get(ARGS).values())
 
 
-RULE = Rule("args.from", Severity.HARD, (ARGS,), evaluate, active=active)
+RULE = Rule(
+    "args.from",
+    Severity.HARD,
+    (ARGS,),
+    evaluate,
+    active=active,
+    mend="let the agent take the argument from the source that the spec names",
+)

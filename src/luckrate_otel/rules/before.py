@@ -93,4 +93,10 @@ def _broken(clause: Pair, lens: Lens, b: Hit, calls_of_a: list[Hit]) -> Found:
     return Found(b.step, f"{refused} did not wait for {first}", tuple(others))
 
 
-RULE = Rule("before", Severity.HARD, (BEFORE,), evaluate)
+RULE = Rule(
+    "before",
+    Severity.HARD,
+    (BEFORE,),
+    evaluate,
+    mend="let the later tool refuse until the earlier one was called",
+)

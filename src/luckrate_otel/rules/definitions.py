@@ -76,4 +76,10 @@ def _violation(trajectory: Trajectory, index: int, path: str | None, message: st
     )
 
 
-RULE = Rule("definitions", Severity.SOFT, (DEFINITIONS,), evaluate)
+RULE = Rule(
+    "definitions",
+    Severity.SOFT,
+    (DEFINITIONS,),
+    evaluate,
+    mend="give the model the tool's schema as it is, and let the tool refuse arguments it does not know",
+)

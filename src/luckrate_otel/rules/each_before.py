@@ -38,4 +38,10 @@ def read(clause: Pair, lens: Lens) -> Reading:
     return reading
 
 
-RULE = Rule("each_before", Severity.HARD, (EACH_BEFORE,), evaluate)
+RULE = Rule(
+    "each_before",
+    Severity.HARD,
+    (EACH_BEFORE,),
+    evaluate,
+    mend="ask for one call of the first tool per call of the second, about the same thing",
+)

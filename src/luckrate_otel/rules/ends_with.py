@@ -44,4 +44,10 @@ def _place(from_the_end: int) -> str:
     return f"the last call but {from_the_end}" if from_the_end > 1 else "the last call but one"
 
 
-RULE = Rule("ends_with", Severity.HARD, (ENDS_WITH,), evaluate)
+RULE = Rule(
+    "ends_with",
+    Severity.HARD,
+    (ENDS_WITH,),
+    evaluate,
+    mend="tell the agent which call comes last",
+)

@@ -40,4 +40,10 @@ def read(wanted: tuple[Calls, ...], lens: Lens) -> Reading:
     return Reading([Found(left[0], f"{wanted[reached]} was to be step {reached}, not {here}")], activated=True)
 
 
-RULE = Rule("exactly", Severity.HARD, (EXACTLY,), evaluate)
+RULE = Rule(
+    "exactly",
+    Severity.HARD,
+    (EXACTLY,),
+    evaluate,
+    mend="look for a repeated or missing call",
+)

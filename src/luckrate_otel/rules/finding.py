@@ -9,9 +9,6 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.model import Evidence, Severity, Trajectory, Violation
 from luckrate_otel.rules.outcome import SATISFIED, VACUOUS, Outcome
 
-# Error of a step that was issued and never came back: it has no result, which is not the same as one not captured.
-NO_RETURN = "no_return"
-
 # Tool names come from a model: a message is one short line whatever they hold.
 MAX_NAME_CHARS = 80
 

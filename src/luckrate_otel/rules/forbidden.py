@@ -39,4 +39,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     )
 
 
-RULE = Rule("forbidden", Severity.HARD, (FORBIDDEN,), evaluate)
+RULE = Rule(
+    "forbidden",
+    Severity.HARD,
+    (FORBIDDEN,),
+    evaluate,
+    mend="take the tool away from the agent, or drop it from forbidden if it may be called",
+)

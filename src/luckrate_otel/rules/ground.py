@@ -21,4 +21,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return spec.engine.ground(trajectory, spec.policy)
 
 
-RULE = Rule("ground", Severity.WARN, (GROUND,), evaluate)
+RULE = Rule(
+    "ground",
+    Severity.WARN,
+    (GROUND,),
+    evaluate,
+    mend="find out where the value came from; if the user gave it in a form not seen here, record that turn",
+)

@@ -75,4 +75,10 @@ def _violation(trajectory: Trajectory, index: int, giver: str) -> Violation:
     )
 
 
-RULE = Rule("handoffs", Severity.HARD, (HANDOFFS,), evaluate)
+RULE = Rule(
+    "handoffs",
+    Severity.HARD,
+    (HANDOFFS,),
+    evaluate,
+    mend="remove the handoff from the agent, or allow it in handoffs",
+)

@@ -46,4 +46,10 @@ def _words(clause: Pair, lens: Lens, a: int) -> str:
     return f"{call(lens.trajectory, a)} was not followed by {clause.then}{near}"
 
 
-RULE = Rule("leads_to", Severity.HARD, (LEADS_TO,), evaluate)
+RULE = Rule(
+    "leads_to",
+    Severity.HARD,
+    (LEADS_TO,),
+    evaluate,
+    mend="let the agent make the second call whenever the first one is made",
+)

@@ -94,4 +94,10 @@ def read(limit: Limit, lens: Lens) -> Reading:
     return Reading(sorted(found, key=lambda one: one.step or 0), activated=True)
 
 
-RULE = Rule("max_calls", Severity.SOFT, (MAX_CALLS,), evaluate)
+RULE = Rule(
+    "max_calls",
+    Severity.SOFT,
+    (MAX_CALLS,),
+    evaluate,
+    mend="look for a loop first; raise the limit only if good runs need more",
+)

@@ -40,4 +40,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return concluded((violation,))
 
 
-RULE = Rule("max_duration", Severity.SOFT, (MAX_DURATION,), evaluate)
+RULE = Rule(
+    "max_duration",
+    Severity.SOFT,
+    (MAX_DURATION,),
+    evaluate,
+    mend="look for the slowest steps of the run; raise the limit only if good runs need more",
+)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import canonical
+from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.model import Severity, Step, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.contents import one_or_each_item
-from luckrate_otel.rules.finding import NO_RETURN, call, gap_of
+from luckrate_otel.rules.finding import call, gap_of
 from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whole
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
@@ -172,4 +173,10 @@ def _kind(step: Step) -> str | None:
     return None if step.ok is None else step.result
 
 
-RULE = Rule("max_retries", Severity.SOFT, (MAX_RETRIES,), evaluate)
+RULE = Rule(
+    "max_retries",
+    Severity.SOFT,
+    (MAX_RETRIES,),
+    evaluate,
+    mend="let the agent change the call, or escalate, after the failures allowed",
+)

@@ -74,4 +74,10 @@ def _violation(trajectory: Trajectory, index: int, name: str, taken: float, budg
     )
 
 
-RULE = Rule("max_step_duration", Severity.SOFT, (MAX_STEP_DURATION,), evaluate)
+RULE = Rule(
+    "max_step_duration",
+    Severity.SOFT,
+    (MAX_STEP_DURATION,),
+    evaluate,
+    mend="put a timeout on the tool, or raise its limit",
+)

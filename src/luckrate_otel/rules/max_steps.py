@@ -35,4 +35,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return concluded((violation,))
 
 
-RULE = Rule("max_steps", Severity.SOFT, (MAX_STEPS,), evaluate)
+RULE = Rule(
+    "max_steps",
+    Severity.SOFT,
+    (MAX_STEPS,),
+    evaluate,
+    mend="look for needless calls first; raise the budget only if good runs need more",
+)

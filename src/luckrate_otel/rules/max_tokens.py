@@ -38,4 +38,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return concluded((violation,))
 
 
-RULE = Rule("max_tokens", Severity.SOFT, (MAX_TOKENS,), evaluate)
+RULE = Rule(
+    "max_tokens",
+    Severity.SOFT,
+    (MAX_TOKENS,),
+    evaluate,
+    mend="shorten what the tools give back to the model, or raise the budget",
+)

@@ -108,4 +108,10 @@ def _broken(clause: Pair, lens: Lens, a: int, *, still_open: bool = False) -> Fo
     return Found(a, f"the call after {call(lens.trajectory, a)} was not {clause.then}{near}", open=still_open)
 
 
-RULE = Rule("next", Severity.HARD, (NEXT,), evaluate)
+RULE = Rule(
+    "next",
+    Severity.HARD,
+    (NEXT,),
+    evaluate,
+    mend="let the agent make the second call directly after the first",
+)

@@ -70,4 +70,10 @@ def _violation(trajectory: Trajectory, index: int, done: int) -> Violation:
     )
 
 
-RULE = Rule("no_repeat", Severity.SOFT, (NO_REPEAT,), evaluate)
+RULE = Rule(
+    "no_repeat",
+    Severity.SOFT,
+    (NO_REPEAT,),
+    evaluate,
+    mend="let the agent keep the first result, or leave the tool out if its answers change",
+)

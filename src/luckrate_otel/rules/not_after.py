@@ -38,4 +38,10 @@ def read(clause: Pair, lens: Lens) -> Reading:
     return Reading(found, activated=bool(calls_of_a))
 
 
-RULE = Rule("not_after", Severity.HARD, (NOT_AFTER,), evaluate)
+RULE = Rule(
+    "not_after",
+    Severity.HARD,
+    (NOT_AFTER,),
+    evaluate,
+    mend="let the second tool refuse once the first was called",
+)

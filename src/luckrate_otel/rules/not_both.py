@@ -44,4 +44,10 @@ def read(clause: Pair, lens: Lens) -> Reading:
     return Reading([found[step] for step in sorted(found)], activated=bool(ones or others))
 
 
-RULE = Rule("not_both", Severity.HARD, (NOT_BOTH,), evaluate)
+RULE = Rule(
+    "not_both",
+    Severity.HARD,
+    (NOT_BOTH,),
+    evaluate,
+    mend="let the agent choose one of the two tools",
+)

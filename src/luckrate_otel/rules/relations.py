@@ -203,4 +203,10 @@ def _violation(trajectory: Trajectory, clause: str, relation: Relation, index: i
     )
 
 
-RULE = Rule("relations", Severity.HARD, (RELATIONS,), evaluate)
+RULE = Rule(
+    "relations",
+    Severity.HARD,
+    (RELATIONS,),
+    evaluate,
+    mend="let the tool compare the two values itself and refuse",
+)

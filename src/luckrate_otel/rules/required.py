@@ -38,4 +38,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     )
 
 
-RULE = Rule("required", Severity.HARD, (REQUIRED,), evaluate)
+RULE = Rule(
+    "required",
+    Severity.HARD,
+    (REQUIRED,),
+    evaluate,
+    mend="tell the agent to make this call in every run, or guard the answer on it",
+)

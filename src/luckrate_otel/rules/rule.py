@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from luckrate_otel.model import Severity, Trajectory
@@ -26,7 +26,7 @@ class Rule:
     id: what violations and `severity:` call it. severity: of its violations, unless it says otherwise per violation.
     keys: the keys of the spec that it reads; the first is the one its docs stand under.
     evaluate: pure; called only while the rule is on; an exception becomes not_evaluated(error).
-    active: whether the spec asks for it.
+    active: whether the spec asks for it. mend: how the agent, or the spec, is mended, for whoever reads a finding.
     """
 
     id: str
@@ -34,6 +34,7 @@ class Rule:
     keys: tuple[Key[Any], ...]
     evaluate: Callable[[Trajectory, Spec], Outcome]
     active: Callable[[Rule, Spec], bool] = asks_something
+    mend: str = field(kw_only=True)
 
     @property
     def default_on(self) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from luckrate_otel.facts import Gap
+from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Severity, Step, Trajectory, Violation
 from luckrate_otel.rules import shapes
-from luckrate_otel.rules.finding import NO_RETURN, argument_of, argument_path, at_step, concluded, gap_of
+from luckrate_otel.rules.finding import argument_of, argument_path, at_step, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -131,4 +131,10 @@ def _violation(trajectory: Trajectory, index: int, argument: str | None, name: s
     )
 
 
-RULE = Rule("secrets", Severity.WARN, (SECRETS,), evaluate)
+RULE = Rule(
+    "secrets",
+    Severity.WARN,
+    (SECRETS,),
+    evaluate,
+    mend="rotate what leaked, and pass credentials by reference instead of through the model",
+)

@@ -40,7 +40,6 @@ COUNT: Final[Shape] = {"type": "integer", "minimum": 0}
 BUDGET: Final[Shape] = {"type": ["integer", "null"], "minimum": 0}
 TEXTS: Final[Shape] = either(TEXT, a_list(TEXT))
 TOOLS: Final[Shape] = a_list(TEXT)
-SOME: Final[Shape] = {"type": "array", "items": TEXT, "minItems": 1}
 TWO: Final[Shape] = {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}
 NUMBER: Final[Shape] = {"type": ["number", "string"]}
 ANY: Final[Shape] = {}

@@ -39,4 +39,10 @@ def read(wanted: tuple[Calls, ...], lens: Lens) -> Reading:
     return Reading([Found(left[0], f"{words}, not {call(lens.trajectory, left[0])}")], activated=True)
 
 
-RULE = Rule("starts_with", Severity.HARD, (STARTS_WITH,), evaluate)
+RULE = Rule(
+    "starts_with",
+    Severity.HARD,
+    (STARTS_WITH,),
+    evaluate,
+    mend="tell the agent which call comes first",
+)

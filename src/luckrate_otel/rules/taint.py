@@ -39,4 +39,11 @@ def active(_rule: Rule, spec: Spec) -> bool:
     return bool(spec.get(UNTRUSTED) and spec.get(PRIVILEGED))
 
 
-RULE = Rule("taint", Severity.HARD, (UNTRUSTED, PRIVILEGED, TARGETS, FIELDS, DELEGATES), evaluate, active=active)
+RULE = Rule(
+    "taint",
+    Severity.HARD,
+    (UNTRUSTED, PRIVILEGED, TARGETS, FIELDS, DELEGATES),
+    evaluate,
+    active=active,
+    mend="have the value confirmed by the user, or looked up from a trusted tool, before the call",
+)

@@ -40,4 +40,10 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     )
 
 
-RULE = Rule("unknown_tool", Severity.HARD, (TOOLS,), evaluate)
+RULE = Rule(
+    "unknown_tool",
+    Severity.HARD,
+    (TOOLS,),
+    evaluate,
+    mend="take the tool away from the agent, or add it to tools (or to aliases, if it is another name)",
+)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.canonical import canonical
-from luckrate_otel.facts import Gap
+from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Trajectory
-from luckrate_otel.rules.finding import NO_RETURN, gap_of
+from luckrate_otel.rules.finding import gap_of
 from luckrate_otel.rules.key import Place, entries, kind, suggestion
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
 from luckrate_otel.rules.patterns import parse_pattern

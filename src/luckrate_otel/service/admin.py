@@ -17,7 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from luckrate_otel.service.answers import Refused
 from luckrate_otel.service.auth import Token, authorise
 
-Status = Mapping[str, Any]
+Snapshot = Mapping[str, Any]
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>luckrate-otel</title>
 <style>body{{font:14px/1.5 system-ui;margin:2rem;max-width:60rem}}td,th{{text-align:left;padding:.1rem 1rem .1rem 0;
@@ -25,7 +25,7 @@ vertical-align:top}}table table{{border-left:1px solid #ccc;padding-left:.6rem}}
 <h1>luckrate-otel</h1>{body}</html>"""
 
 
-def admin_app(status: Callable[[], Status], ready: Callable[[], str | None], token: Token) -> web.Application:
+def admin_app(status: Callable[[], Snapshot], ready: Callable[[], str | None], token: Token) -> web.Application:
     """`/healthz` 200 while the process answers; `/readyz` 200, or 503 with the reason; `/status` HTML or JSON.
 
     status: a snapshot of plain values. ready: None, or why requests would be refused now. The two probes need no

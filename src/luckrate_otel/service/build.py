@@ -21,19 +21,19 @@ from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
 from luckrate_otel.service.auth import Token, TokenFile
 from luckrate_otel.service.batch import Item
-from luckrate_otel.service.exporter import Transport
 from luckrate_otel.service.exporter_grpc import GrpcTransport
 from luckrate_otel.service.exporter_http import HttpTransport
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_file import JournalFile
 from luckrate_otel.service.journal_rows import Body, Change
 from luckrate_otel.service.queue import Queue
+from luckrate_otel.service.replies import Transport
 from luckrate_otel.service.sender import Sender
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, channel_credentials
 from luckrate_otel.spec import Spec
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _NS = 10**9
 
@@ -75,7 +75,7 @@ def restore(bodies: Sequence[Body], senders: Sequence[Sender], journal: Journal)
     for name in {name for body in bodies for name in body.destinations} - set(known):
         gone = [body.number for body in bodies if name in body.destinations]
         journal.delivered(name, gone)
-        log.warning(
+        _log.warning(
             "destination %s is not configured any more; %d requests for it are dropped from the journal",
             name,
             len(gone),

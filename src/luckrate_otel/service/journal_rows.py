@@ -76,8 +76,7 @@ class Change:
     """One atomic step: rows that come, then rows that go.
 
     delivered: (number, destination) pairs, destination "" with the last of them. settled: traces of which nothing
-    waits. final: run ids that nothing late can change any more. arrivals: spans and records that wait in memory until
-    the step is written.
+    waits. final: run ids that nothing late can change any more.
     """
 
     bodies: Sequence[Body] = ()
@@ -87,7 +86,6 @@ class Change:
     delivered: Sequence[tuple[int, str]] = ()
     settled: Sequence[str] = ()
     final: Sequence[str] = ()
-    arrivals: int = 0
 
     def __bool__(self) -> bool:
         return bool(

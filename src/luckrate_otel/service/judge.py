@@ -20,11 +20,11 @@ from luckrate_otel.pipeline import Graded
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.reading import Payload
 from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.waiting import Waiting
+from luckrate_otel.service.windows import Window, Windows
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import NOTHING, Value
 from luckrate_otel.vocabulary import METRICS, Kind
-from luckrate_otel.waiting import Waiting
-from luckrate_otel.windows import Window, Windows
 
 # Which spec would have graded it may not be known any more.
 _FAILED = {"luckrate.spec.name": "", "luckrate.reason": "error"}

@@ -12,8 +12,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.assemble import Assembler, Closed, Effect, Final
-from luckrate_otel.errors import Busy
-from luckrate_otel.service.journal import RETRY_AFTER, Journal
+from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
 from luckrate_otel.service.packing import Packer
 from luckrate_otel.service.pieces import forwarded_by, left_by, pieces_of, trace_of
@@ -25,11 +24,6 @@ Sending = tuple[Signal, bytes, int, tuple[str, ...]]
 
 # Rounds of verdicts between two looks at all traces that have rows, for those that closed without leaving anything.
 _SWEEP = 25
-
-
-# Spans and records that may be on their way to the disk at once, unless one request brings more. They are read already,
-# at 1 to 2 kB each that no limit of memory counts: four requests of 25,000 spans took 100 MB.
-MAX_ARRIVING = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,6 @@ class Keeping:
         self._unspoken: dict[str, dict[str, _Run]] = {}  # by trace, then by run
         self._kept: set[str] = set()
         self._coming: Counter[str] = Counter()
-        self._arriving = 0
         self._rounds = 0
         self._packer = Packer()
 
@@ -96,12 +89,9 @@ class Keeping:
 
     def admit(self, signal: Signal, reading: Reading, destinations: tuple[str, ...]) -> Change:
         """The rows of a request. Raises Busy or TooLarge if they do not fit."""
-        arrivals = len(reading.arrivals)
-        if self._arriving and self._arriving + arrivals > MAX_ARRIVING:
-            raise Busy("too many spans at once", RETRY_AFTER)
         pieces = pieces_of(signal, reading, self._packer.pack)
         bodies = self._bodies([(signal, reading.passed, reading.passed_count, destinations)])
-        change = Change(bodies, pieces, arrivals=arrivals)
+        change = Change(bodies, pieces)
         self.journal.check(change.size)
         return change
 
@@ -109,10 +99,8 @@ class Keeping:
         """Begin to write a request's rows. `then` is called when they are on disk, in the order of the calls, before
         the future is seen done and whether or not anybody still waits for it."""
         self._coming.update(piece.trace_id for piece in change.pieces)
-        self._arriving += change.arrivals
 
         def arrived(done: asyncio.Future[None]) -> None:
-            self._arriving -= change.arrivals
             for piece in change.pieces:
                 self._coming[piece.trace_id] -= 1
                 if not self._coming[piece.trace_id]:

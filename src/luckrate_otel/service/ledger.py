@@ -3,8 +3,8 @@
     received + replayed = forwarded + held + queued + rejected + dropped{reason}
 
 Intake keeps its own side here (received, held, handed over); each destination's queue keeps the other (queued,
-forwarded, dropped with a reason). `balance` puts the two together, so that a test, `/status` and the shutdown line all
-read the same sum.
+forwarded, dropped with a reason). `balance.py` puts the two together, so that `/status`, the metrics and the last log
+line all show the same sum.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 # OTLP's recommended default; gRPC's own is 4 MiB, which GenAI spans pass easily.
 MAX_MESSAGE_BYTES = 64 * 2**20
@@ -110,7 +110,7 @@ class GrpcReceiver:
         quiet = self._repeats.due((signal, type(error)))
         if quiet is not None:
             # The type and place, not the text: an error may quote the data it failed on.
-            log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
+            _log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
 
 
 def _inflated(body: bytes, max_bytes: int) -> bytes:

@@ -16,12 +16,12 @@ from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
 from luckrate_otel.service.batch import Batch, Item, Place
-from luckrate_otel.service.exporter import Kind, Reply, Transport
 from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
 from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.replies import Kind, Reply, Transport
 from luckrate_otel.service.signals import Signal
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 # Sends in flight to one destination: enough to cover a next hop's latency (4 MiB per round trip), few enough that a
 # failing one is not stormed and that spans leave nearly in order.
@@ -241,7 +241,7 @@ class Sender:
         try:
             return self._queue.split(batch, self._split)
         except Exception as error:  # noqa: BLE001 - a body that cannot even be split is dropped like any other poison
-            log.warning("destination %s: splitting failed: %s", self.name, type(error).__name__)
+            _log.warning("destination %s: splitting failed: %s", self.name, type(error).__name__)
             return False
 
     def _wait(self, reply: Reply) -> None:
@@ -255,7 +255,7 @@ class Sender:
 
     def _well(self) -> None:
         if self._failures:
-            log.info("destination %s: reachable again", self.name)
+            _log.info("destination %s: reachable again", self.name)
         self._failures = 0
 
     def _drop(self, batch: Batch, reply: Reply) -> None:
@@ -263,7 +263,7 @@ class Sender:
         if reply.kind is Kind.UNSUPPORTED:
             if batch.signal not in self._told:
                 self._told.add(batch.signal)
-                log.warning(
+                _log.warning(
                     "destination %s: does not take %s (%s); counted from now on", self.name, batch.signal, reply.code
                 )
             return
@@ -280,4 +280,4 @@ class Sender:
     def _warn(self, reply: Reply, message: str) -> None:
         quiet = self._repeats.due((reply.kind, reply.code))
         if quiet is not None:
-            log.warning("destination %s: %s (%s; %d more unlogged)", self.name, message, reply.code, quiet)
+            _log.warning("destination %s: %s (%s; %d more unlogged)", self.name, message, reply.code, quiet)

@@ -6,9 +6,9 @@ import asyncio
 import logging
 import signal as signals
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -22,22 +22,23 @@ from luckrate_otel.conversation import Conversations
 from luckrate_otel.errors import Busy, ConfigError, Problem
 from luckrate_otel.service import build, logs
 from luckrate_otel.service.admin import admin_app, scrape_app
+from luckrate_otel.service.balance import Balance
 from luckrate_otel.service.intake import Intake
 from luckrate_otel.service.journal import Journal
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.memory import return_large_blocks, share_the_interpreter, spare_the_collector
-from luckrate_otel.service.meter import Meter, Observe
-from luckrate_otel.service.queue import Account
+from luckrate_otel.service.meter import Meter
+from luckrate_otel.service.observed import observed
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receiver_http import HttpReceiver
 from luckrate_otel.service.reload import reload, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
-from luckrate_otel.service.sender import Sender
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.status import ServerState, Status
 from luckrate_otel.service.tls import Tls, server_context
+from luckrate_otel.service.turns import in_turn
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_specs
 
@@ -48,9 +49,6 @@ TICK: Final = 0.2
 
 # Seconds for the queues to empty at shutdown. Kubernetes kills after 30.
 DRAIN: Final = 15.0
-
-# Open traces that the status page lists, those due first.
-SHOWN: Final = 100
 
 # What is left when a sender hangs up in the middle of a request.
 GRACE: Final = 2.0
@@ -107,7 +105,17 @@ class Server:
             Keeping(self._journal, self._assembler, late_window_ns, self._judge.awaits) if self._journal else None
         )
         self._registry = CollectorRegistry()
-        self._meter = Meter(build.readers(config, self._registry), version("luckrate-otel"), self._observed())
+        self._balance = Balance(self.ledger, self._assembler.counts, self._senders)
+        self._status = Status(
+            self._assembler, self._judge, self.ledger, self._balance, self._senders, self._journal, self._keeping
+        )
+        self._meter = Meter(
+            build.readers(config, self._registry),
+            version("luckrate-otel"),
+            observed(
+                self._assembler.counts, self.ledger, self._balance, self._senders, config.destinations, self._journal
+            ),
+        )
         for spec in self._specs:
             self._meter.start_at_zero(spec.name)
         for outcome in ("applied", "refused"):
@@ -144,7 +152,7 @@ class Server:
 
     async def _listen(self) -> None:
         receivers = self._config.receivers
-        accept = self._intake.accept
+        accept = in_turn(self._intake.accept)
         limit = receivers.max_message_bytes
         if receivers.grpc.endpoint is not None:
             address = receivers.grpc.endpoint
@@ -247,7 +255,7 @@ class Server:
         await self._close_pages()
         if self._journal is not None:
             await self._journal.close()
-        _log.info("stopped: %s", self._ledger_line())
+        _log.info("stopped: %s", self._balance.line())
         undelivered = sum(item.count for items in left for item in items)
         if undelivered and self._journal is not None:
             _log.warning(
@@ -272,153 +280,21 @@ class Server:
 
     def status(self) -> Mapping[str, Any]:
         """A snapshot of plain values: names, ids and counts only."""
-        counts = self._assembler.counts
-        now = time.monotonic_ns()
-        return {
-            "version": version("luckrate-otel"),
-            "uptime_seconds": round((time.monotonic_ns() - self._started_ns) / 1e9, 1),
-            "ready": self.ready() or "yes",
-            "listening": dict(self.addresses),
-            "mode": self._config.mode,
-            "specs": [{"name": spec.name, "version": spec.version} for spec in self._specs],
-            "runs": {
-                "open": counts.open_runs,
-                "graded": self.ledger.graded,
-                "ungraded": dict(self.ledger.ungraded),
-                "traces_given_up": counts.errors,
-                "unjudged_late_spans": counts.unjudged_late,
-                "standing_verdicts": self._judge.standing,
-                "waiting_for_evaluation": self._judge.waiting,
-            },
-            "open_traces": [
-                {"trace_id": trace_id, "entries": count, "bytes": size, "due_in_seconds": round((due - now) / 1e9, 1)}
-                for trace_id, count, size, due in self._assembler.overview(SHOWN)
-            ],
-            "held": {
-                "spans": counts.held_spans + self.ledger.underway,
-                "bytes": counts.held_bytes,
-                "duplicates": counts.duplicates,
-                "conflicting_duplicates": counts.conflicting,
-                "stripped_of_earlier_findings": self.ledger.regraded,
-            },
-            "refused": {
-                name: {str(outcome): count for outcome, count in receiver.refused.items()}
-                for name, receiver in (("grpc", self._grpc), ("http", self._http))
-                if receiver is not None
-            },
-            "kept": {
-                "late_bytes": counts.late_bytes,
-                "link_bytes": counts.link_bytes,
-                "links_dropped": counts.links_dropped,
-                "open_traces": len(self._assembler.open_traces),
-            },
-            "ledger": self._ledger_json(),
-            "journal": self._journal_json(),
-            "destinations": {sender.name: self._destination_json(sender) for sender in self._senders},
-        }
-
-    def _ledger_json(self) -> dict[str, Any]:
-        held = {Signal.TRACES: self._assembler.counts.held_spans + self.ledger.underway}
-        return {
-            str(signal): {
-                "received": self.ledger.received[signal],
-                "replayed": self.ledger.replayed[signal],
-                "held": held.get(signal, 0),
-                "handed_over": self.ledger.handed_over[signal],
-                "unwanted": self.ledger.unwanted[signal],
-                "made": self.ledger.made[signal],
-                "unaccounted": self.ledger.missing(signal, held.get(signal, 0)),
-            }
-            for signal in Signal
-        }
-
-    def _journal_json(self) -> dict[str, Any] | None:
-        if self._journal is None or self._keeping is None:
-            return None
-        return {
-            "path": str(self._journal.path),
-            "bytes": self._journal.size_bytes,
-            "max_bytes": self._journal.max_bytes,
-            "open_traces": self._keeping.traces,
-            "trouble": self._journal.trouble or None,
-        }
-
-    def _destination_json(self, sender: Sender) -> dict[str, Any]:
-        accounts = {signal: asdict(account) for signal, account in self._accounts(sender).items()}
-        return {
-            "queue_bytes": sender.queue_bytes,
-            "failures_in_a_row": sender.failures,
-            "last_answer": sender.last_code or None,
-            "signals": accounts,
-        }
-
-    def _ledger_line(self) -> str:
-        parts = []
-        for signal, entry in self._ledger_json().items():
-            if entry["received"] or entry["replayed"] or entry["made"]:
-                names = ("received", "replayed", "held", "handed_over", "made", "unaccounted")
-                parts.append(f"{signal} {_counts((name, entry[name]) for name in names)}")
-        for sender in self._senders:
-            for name, account in self._accounts(sender).items():
-                if account.put or account.replayed:
-                    flat = {**asdict(account), "dropped": sum(account.dropped.values())}
-                    parts.append(f"{sender.name} {name} {_counts(flat.items())}")
-        return "; ".join(parts) or "nothing was received"
-
-    def _observed(self) -> Mapping[str, Observe]:
-        """Metrics that are kept elsewhere and read when they are collected."""
-        counts = self._assembler.counts
-        return {
-            "luckrate.spans.received": lambda: [(self.ledger.received[Signal.TRACES], {})],
-            "luckrate.spans": self._span_outcomes,
-            "luckrate.held.spans": lambda: [(counts.held_spans, {})],
-            "luckrate.held.size": lambda: [(counts.held_bytes, {})],
-            "luckrate.open_runs": lambda: [(counts.open_runs, {})],
-            "luckrate.late.spans": lambda: [(counts.late, {})],
-            "luckrate.journal.size": lambda: [(self._journal.size_bytes, {})] if self._journal else [],
-            "luckrate.ledger": self._ledger_entries,
-            "luckrate.queue.size": lambda: [(s.queue_bytes, {"luckrate.destination": s.name}) for s in self._senders],
-            "luckrate.queue.limit": lambda: [
-                (destination.queue_bytes, {"luckrate.destination": name})
-                for name, destination in self._config.destinations.items()
-            ],
-            "luckrate.unaccounted": lambda: [
-                (entry["unaccounted"], {"luckrate.signal": signal}) for signal, entry in self._ledger_json().items()
-            ],
-        }
-
-    def _ledger_entries(self) -> Iterable[tuple[float, Mapping[str, str]]]:
-        """What came in and where it is, so that anybody can add it up: see docs/reliability.md."""
-        for signal, entry in self._ledger_json().items():
-            for name in ("received", "replayed", "handed_over", "unwanted", "made"):
-                yield entry[name], {"luckrate.signal": signal, "luckrate.entry": name, "luckrate.destination": ""}
-        for sender in self._senders:
-            for signal_, account in self._accounts(sender).items():
-                where = {"luckrate.signal": signal_, "luckrate.destination": sender.name}
-                for name in ("put", "replayed", "sent", "rejected"):
-                    yield getattr(account, name), {**where, "luckrate.entry": name}
-                yield sum(account.dropped.values()), {**where, "luckrate.entry": "dropped"}
-
-    def _accounts(self, sender: Sender) -> dict[str, Account]:
-        return {str(signal): sender.account(signal) for signal in Signal if signal in sender.signals}
-
-    def _span_outcomes(self) -> Iterable[tuple[float, Mapping[str, str]]]:
-        for sender in self._senders:
-            account = sender.account(Signal.TRACES)
-            where = {"luckrate.destination": sender.name}
-            yield account.sent, {**where, "luckrate.outcome": "forwarded", "luckrate.reason": ""}
-            yield account.rejected, {**where, "luckrate.outcome": "rejected", "luckrate.reason": "partial_success"}
-            for reason, count in account.dropped.items():
-                yield count, {**where, "luckrate.outcome": "dropped", "luckrate.reason": reason}
+        receivers = {"grpc": self._grpc, "http": self._http}
+        state = ServerState(
+            ready=self.ready(),
+            uptime_ns=time.monotonic_ns() - self._started_ns,
+            listening=self.addresses,
+            mode=self._config.mode,
+            specs=self._specs,
+            refused={name: receiver.refused for name, receiver in receivers.items() if receiver is not None},
+        )
+        return self._status.snapshot(state)
 
 
 def _in_force(specs: Sequence[Spec]) -> tuple[Spec, ...]:
     """Without a spec only the rules that are on by default are graded."""
     return tuple(specs) or (Spec.from_mapping({"name": "default"}),)
-
-
-def _counts(pairs: Iterable[tuple[str, int]]) -> str:
-    return " ".join(f"{name} {count}" for name, count in pairs if count)
 
 
 def run(config: Config, reread: Callable[[], Config]) -> int:

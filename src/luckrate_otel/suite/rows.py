@@ -11,8 +11,8 @@ from typing import Any, TextIO
 from luckrate_otel.gate import gate
 from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Verdict
-from luckrate_otel.records import from_record, to_record
 from luckrate_otel.telemetry import nothing
+from luckrate_otel.verdict_json import from_record, to_record
 
 FAILED_RULE = "run_failed"
 

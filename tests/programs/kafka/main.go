@@ -1,6 +1,6 @@
 // A Kafka broker for the tests: franz-go's fake cluster, in memory, on one loopback port.
 //
-// usage: kafka PORT TOPIC PARTITIONS
+// usage: kafka PORT PARTITIONS TOPIC…
 package main
 
 import (
@@ -14,17 +14,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fail(fmt.Errorf("usage: kafka PORT TOPIC PARTITIONS"))
+	if len(os.Args) < 4 {
+		fail(fmt.Errorf("usage: kafka PORT PARTITIONS TOPIC…"))
 	}
 	port, err := strconv.Atoi(os.Args[1])
 	fail(err)
-	partitions, err := strconv.ParseInt(os.Args[3], 10, 32)
+	partitions, err := strconv.ParseInt(os.Args[2], 10, 32)
 	fail(err)
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.Ports(port),
-		kfake.SeedTopics(int32(partitions), os.Args[2]),
+		kfake.SeedTopics(int32(partitions), os.Args[3:]...),
 		kfake.AllowAutoTopicCreation(),
 	)
 	fail(err)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from luckrate_otel.facts import CloseReason, Gap
+from luckrate_otel.facts import NO_RETURN, CloseReason, Gap
 from luckrate_otel.model import Coverage, History, Step, Trajectory, Turn
+from luckrate_otel.payloads.coverage import covered
 from luckrate_otel.payloads.fields import get, moment_ms, nanoseconds, number, word
 from luckrate_otel.payloads.n8n.calls import ToolCall, is_call, tool_calls
 from luckrate_otel.payloads.n8n.content import entries
@@ -72,7 +73,7 @@ def _trajectory(known: Family, index: int) -> Iterator[Trajectory]:
         final_output=final,
         conversation_id=conversation_id(execution),
         agent=agent_name(owner, agents[0].node) if agents else None,
-        coverage=coverage(steps, bool(asked), final is not None),
+        coverage=covered(steps, task_input=bool(asked), final_output=final is not None),
         gaps=_gaps(placed),
         call_ids=tuple(each.call.call_id for each in placed),
         tokens=_tokens(members),
@@ -212,19 +213,8 @@ def _gaps(placed: Sequence[_Placed]) -> Mapping[tuple[int, str], Gap]:
         if each.call.result is None:
             found[index, "result"] = each.call.result_gap or Gap.NOT_CAPTURED
         if each.call.ok is None:
-            found[index, "ok"] = Gap.INCOMPLETE if each.call.error == "no_return" else Gap.NOT_CAPTURED
+            found[index, "ok"] = Gap.INCOMPLETE if each.call.error == NO_RETURN else Gap.NOT_CAPTURED
     return found
-
-
-def coverage(steps: Sequence[Step], task: bool, final: bool) -> Coverage:
-    """What the payload carried; without a step there was nothing to carry."""
-    return Coverage(
-        tools=True,
-        args=not steps or any(step.args is not None for step in steps),
-        results=not steps or any(step.result is not None for step in steps),
-        task_input=task,
-        final_output=final,
-    )
 
 
 def _tokens(members: Sequence[Execution]) -> int | None:

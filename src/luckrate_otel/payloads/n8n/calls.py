@@ -82,7 +82,7 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
     outputs = entries(run.raw.get("data"), "ai_tool")
     node = execution.nodes.get(run.node, {})
     for index, item in enumerate(inputs):
-        given = outputs if len(inputs) == 1 else outputs[index : index + 1] if len(inputs) == len(outputs) else ()
+        given = _given(outputs, index, len(inputs))
         args, args_gap = input_args(item)
         ok, error = run_ok(run.raw, node, given)
         result, result_gap = given_text(run.raw, execution.node_type(run.node), given)
@@ -99,6 +99,13 @@ def _of_run(execution: Execution, run: NodeRun) -> Iterator[ToolCall]:
             duration=None if resumed(run) or ok is None else number(run.raw.get("executionTime")),
             sub_execution=sub_execution_id(run) if index == len(inputs) - 1 else None,
         )
+
+
+def _given(outputs: tuple[Any, ...], index: int, inputs: int) -> tuple[Any, ...]:
+    """What one of the inputs gave: an only one all of it, else one each; where counts differ, nobody can tell."""
+    if inputs == 1:
+        return outputs
+    return outputs[index : index + 1] if inputs == len(outputs) else ()
 
 
 def _with_late_error(execution: Execution, call: ToolCall) -> ToolCall:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.facts import Gap
+from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.payloads.fields import arguments, get, items, mapping, output, plain, render, word
 from luckrate_otel.telemetry import Value
 
@@ -51,7 +51,7 @@ def run_ok(run: Mapping[str, Any], node: Mapping[str, Any], given: tuple[Any, ..
     """Whether a tool run succeeded, and its error if it did not."""
     status = word(run.get("executionStatus"))
     if status in _UNFINISHED:
-        return None, "no_return"
+        return None, NO_RETURN
     failed = status in {"error", "crashed"} or any(get(run, key) for key in ("error", "redactedError"))
     continues = word(node.get("onError")) in _CONTINUES or node.get("continueOnFail") is True
     swallowed = any(get(item, "error") or (continues and get(item, "json", "error")) for item in given)

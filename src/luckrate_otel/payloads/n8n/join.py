@@ -114,12 +114,14 @@ def _merged(
         return replace(told, t=_on_span_clock(spans, payload, told.t)), None, index
     seen = spans.steps[partner]
     ok = told.ok if told.ok is not None else seen.ok
+    own = told.error if ok is told.ok else None
+    error = own or seen.error or told.error
     step = replace(
         told,
         args=told.args if told.args is not None else seen.args,
         ok=ok,
         result=told.result if told.result is not None else seen.result,
-        error=None if ok else told.error if ok is told.ok and told.error else seen.error or told.error,
+        error=None if ok else error,
         t=seen.t,
         agent=told.agent if told.agent != "main" else seen.agent,
         duration=seen.duration if seen.duration is not None else told.duration,

@@ -16,7 +16,6 @@ from luckrate_otel.rules.outcome import VACUOUS, Outcome
 
 _ALL = frozenset(Kind)
 _Test = Callable[[Step], bool]
-NO_RETURN = "no_return"  # Step.error of a call that never returned: there is no result to miss
 
 
 class TokenEngine:

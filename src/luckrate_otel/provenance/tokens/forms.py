@@ -31,7 +31,6 @@ class Form(StrEnum):
     JOINED = "joined parts"
     ENCODED = "encoded"
     SPELLED = "spelled out"
-    DERIVED = "derived number"
     COPIED = "copied words"
     STEERED = "answer to a steered call"
 

@@ -1,7 +1,7 @@
 """Where in a result a value stands: the fields of JSON, Python reprs, YAML lists, HTML pages and plain text.
 
-Tool results are seldom strict JSON: frameworks print Python values, YAML or a page. The readers below are tolerant,
-linear and never fail; what they do not understand is free text, which is the careful answer.
+Tool results are seldom strict JSON: frameworks print Python values, YAML or a page. The readers here and beside it are
+tolerant, linear and never fail; what they do not understand is free text, which is the careful answer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from itertools import islice
 from json import loads
 from typing import Any
 
-from luckrate_otel.provenance.tokens.fold import decoded, phrase, within
+from luckrate_otel.provenance.tokens.fold import decoded, phrase
+from luckrate_otel.provenance.tokens.layout import MAX_FIELDS, NAME, Layout
+from luckrate_otel.provenance.tokens.page import TAG, read_page
+from luckrate_otel.provenance.tokens.yaml_list import read_yaml
 
 MAX_INNER = 2  # texts within texts: an issue list printed into a field, a page quoted in it
-MAX_FIELDS = 50_000  # of one result; what follows is one piece of free text
 MAX_WRAPS = 3  # tool protocol, framework, tool
 # `Here are the messages:` before a list or a mapping.
 _LEAD = re.compile(r"\A\w[^\n:]{0,60} [^\n:]{1,60}:[ \t]*\n\s*(?=[-\[{<]|\w[\w.]{0,60}\(|[\w .@/-]{1,60}:\s)")
@@ -26,66 +28,6 @@ _JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[)')
 # `Issue(owner='a', …)` is a repr, `TODO(call a)` is a sentence.
 _LITERAL_START = re.compile(r"\W{0,3}(?:[\[{(]|[A-Za-z_][\w.]{0,60}\((?=\s*(?:\w+\s*=|[\[{(\"'])))")
 _YAML_START = re.compile(r"\W{0,3}\s*(?:- )*[\w .@/-]{1,60}:(?:\s|$)|\W{0,3}\s*- ")
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,4000})?)/?>")
-_INLINE = frozenset(
-    {"a", "b", "i", "u", "em", "strong", "span", "small", "code", "label", "font", "sup", "sub", "mark", "abbr"}
-)
-# The look-behind tries each name once, from its start: a megabyte of name characters costs one pass.
-_ATTRIBUTE = re.compile(r"(?<![\w:-])((?>[\w:-]{1,40}))(?>\s*)=(?>\s*)(?:\"([^\"]*)\"|'([^']*)')")
-
-
-@dataclass(slots=True)
-class Field:
-    """One value of a result. free: written text rather than a value with a place of its own. record: its group."""
-
-    path: str
-    text: str
-    record: int
-    free: bool = False
-    _phrase: str | None = None
-
-    @property
-    def phrase(self) -> str:
-        """The folded words; folded when first asked for, as most fields never are."""
-        if self._phrase is None:
-            self._phrase = phrase(self.text)
-        return self._phrase
-
-
-@dataclass(slots=True)
-class Layout:
-    """The fields of one result.
-
-    parents: record → the record around it; titles: record → its own key. counts: lengths of its lists. size: characters
-    of all fields.
-    """
-
-    fields: list[Field] = field(default_factory=list)
-    parents: list[int] = field(default_factory=lambda: [0])
-    titles: list[str] = field(default_factory=lambda: [""])
-    counts: set[int] = field(default_factory=set)
-    size: int = 0
-
-    def open(self, parent: int, title: str = "") -> int:
-        self.parents.append(parent)
-        self.titles.append(title)
-        return len(self.parents) - 1
-
-    def add(self, path: str, text: str, record: int, *, free: bool = False) -> None:
-        if text and not text.isspace():
-            self.fields.append(Field(path, text, record, free))
-            self.size += len(text)
-
-    def holding(self, wanted: str) -> list[Field]:
-        """The fields that hold a phrase as a run of whole words."""
-        key = max(wanted.split(" "), key=len)
-        return [f for f in self.fields if (key in f.text.lower() or not f.text.isascii()) and within(wanted, f.phrase)]
-
-    def record(self, number: int) -> str:
-        """The words of a record and of the one around it, as one phrase."""
-        wanted = {number, self.parents[number]} - {0} or {0}
-        own = [phrase(self.titles[n]) for n in sorted(wanted)]
-        return " | ".join([*own, *(f.phrase for f in self.fields if f.record in wanted)])
 
 
 def layout(text: str) -> Layout:
@@ -119,7 +61,7 @@ def _told(value: Any, path: str) -> Iterator[tuple[str, str]]:
     """Path and text of every value of JSON data that is more than a marker."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _told(item, f"{path}.{name if _NAME.fullmatch(name) else '*'}")
+            yield from _told(item, f"{path}.{name if NAME.fullmatch(name) else '*'}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _told(item, f"{path}[{index}]")
@@ -133,9 +75,9 @@ def _read(found: Layout, text: str, path: str, record: int, depth: int) -> None:
     if _LITERAL_START.match(text) and _literal(found, text, path, record, depth):
         return
     if depth == 0 and _YAML_START.match(text):
-        _yaml(found, text, path, record)
-    elif _TAG.search(text):
-        _page(found, text, path, record)
+        read_yaml(found, text, path, record)
+    elif TAG.search(text):
+        read_page(found, text, path, record)
     else:
         _plain(found, text, path, record)
 
@@ -169,7 +111,7 @@ def _value(found: Layout, value: Any, path: str, record: int, *, key: str, depth
     elif isinstance(value, dict):
         inner = found.open(record, key)
         for name, item in value.items():
-            _value(found, item, f"{path}.{name if _NAME.fullmatch(name) else '*'}", inner, key=name, depth=depth)
+            _value(found, item, f"{path}.{name if NAME.fullmatch(name) else '*'}", inner, key=name, depth=depth)
     elif isinstance(value, list):
         found.counts.add(len(value))
         for index, item in enumerate(value):
@@ -195,7 +137,6 @@ _TOKEN = re.compile(
 )
 _LONE_QUOTES = 8
 MAX_NESTED = 100  # brackets inside brackets; JSON parsers give up at about a thousand
-_NAME = re.compile(r"[A-Za-z_]\w{0,59}")
 _OPEN = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -219,7 +160,7 @@ class _Frame:
         """A key that is no plain name may be data (a product, a person): it is masked."""
         if not self.key:
             return self.path if self.keyed else f"{self.path}[{self.index}]"
-        return f"{self.path}.{self.key}" if _NAME.fullmatch(self.key) else f"{self.path}.*"
+        return f"{self.path}.{self.key}" if NAME.fullmatch(self.key) else f"{self.path}.*"
 
 
 def _literal(found: Layout, text: str, path: str, record: int, depth: int) -> bool:
@@ -281,82 +222,6 @@ def _close(found: Layout, frame: _Frame, depth: int) -> None:
 
 def _is_nested(text: str) -> bool:
     """The text of a field is itself a page, a repr or several paragraphs. The cheap tests come first."""
-    if "\n\n" in text or ("<" in text and _TAG.search(text)):
+    if "\n\n" in text or ("<" in text and TAG.search(text)):
         return True
     return ("(" in text or "[" in text or "{" in text) and _LITERAL_START.match(text) is not None
-
-
-# ---- YAML as printed by frameworks: lists of mappings with scalars -------------------------------
-
-_LINE = re.compile(r"(\s*)((?:- )*)(?:([\w .@/-]{1,60}):(?:\s+(.*))?$|(.*))", re.DOTALL)
-
-
-def _yaml(found: Layout, text: str, path: str, record: int) -> None:
-    current, index, list_index, base, key, key_indent = record, -1, 0, None, "", 0
-    pending: list[str] = []
-    quote = ""
-
-    def flush() -> None:
-        if pending:
-            value = decoded("\n".join(pending)).strip()
-            if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
-                value = value[1:-1]
-            shown = f".{key if _NAME.fullmatch(key) else '*'}" if key else ""
-            found.add(f"{path}{f'[{index}]' if index >= 0 else ''}{shown}", value, current)
-            pending.clear()
-
-    for line in text.lstrip("<`~^ \n").split("\n"):
-        if quote:
-            pending.append(line.strip())
-            quote = "" if _ends(line, quote) else quote
-            continue
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        indent, dashes, name, value, rest = len(match[1]), match[2], match[3], match[4], match[5]
-        if dashes and (base is None or indent <= base):
-            flush()
-            base, index, current, key = indent, index + 1, found.open(record), ""
-        if dashes and name is None and key:  # an item of a list inside the record
-            flush()
-            list_index += 1
-            pending.append(rest or "")
-        elif name is not None and not (pending and key and indent > key_indent and not dashes):
-            flush()
-            key, key_indent, list_index = name, indent + len(dashes), 0
-            if value:
-                pending.append(value)
-        elif (rest or name) and line.strip():
-            pending.append(line.strip() if not dashes else (rest or "").strip())
-        head = (pending[0] if len(pending) == 1 else "").lstrip()
-        if head[:1] in ("'", '"') and (len(head) < 2 or not _ends(head[1:], head[0])):
-            quote = head[0]
-    flush()
-    found.counts.add(index + 1)
-
-
-def _ends(line: str, quote: str) -> bool:
-    """The line closes a quoted scalar: an odd run of quotes at its end ('' is an escaped quote in YAML)."""
-    line = line.rstrip()
-    run = len(line) - len(line.rstrip(quote))
-    return run % 2 == 1 and not (quote == '"' and line[: len(line) - run].endswith("\\"))
-
-
-# ---- pages --------------------------------------------------------------------------------------
-
-
-def _page(found: Layout, text: str, path: str, record: int) -> None:
-    """Text between tags is free text, one record per block; attribute values are fields of their own."""
-    at, current, block = 0, found.open(record), []
-    for match in _TAG.finditer(text):
-        block.append(text[at : match.start()])
-        at = match.end()
-        if match[2].lower() not in _INLINE:
-            found.add(path, decoded(" ".join(block)), current, free=True)
-            block, current = [], found.open(record)
-        for name, one, two in _ATTRIBUTE.findall(match[3]):
-            found.add(f"{path}<{match[2].lower()} {name}>", one or two, current)
-        if len(found.fields) > MAX_FIELDS:
-            break
-    block.append(text[at:])
-    found.add(path, decoded(" ".join(block)), current, free=True)

@@ -11,8 +11,9 @@ from luckrate_otel.provenance.tokens.atoms import Atom, Kind, atoms
 from luckrate_otel.provenance.tokens.fold import within
 from luckrate_otel.provenance.tokens.forms import Form
 from luckrate_otel.provenance.tokens.index import Index
+from luckrate_otel.provenance.tokens.layout import Field, Layout
 from luckrate_otel.provenance.tokens.leaves import MAX_LEAVES, TooMuch, leaves
-from luckrate_otel.provenance.tokens.place import Field, Layout, layout
+from luckrate_otel.provenance.tokens.place import layout
 from luckrate_otel.provenance.tokens.sources import Source, offered, sources
 from luckrate_otel.record import record
 

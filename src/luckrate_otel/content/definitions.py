@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from luckrate_otel.adapters.structured import loads, mapping
+from luckrate_otel.content.structured import loads, mapping
 from luckrate_otel.facts import ToolDefinition
 from luckrate_otel.telemetry import Value
 

@@ -1,8 +1,7 @@
 """What a tool gave back, out of the wrappings that frameworks put around it.
 
 The result is the text that the model saw. Wrappings carry more: whether the call failed, its id, and in a LangGraph
-handoff the
-whole conversation, which must not pass for the tool's output.
+handoff the whole conversation, which must not pass for the tool's output.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import CUT, dumps, is_redacted, loads, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.structured import CUT, dumps, is_redacted, loads, text_of
 from luckrate_otel.facts import Gap
 from luckrate_otel.record import record
 from luckrate_otel.telemetry import Value

@@ -1,9 +1,8 @@
 """Chat messages of every schema in use → Message, one reader for all.
 
 OpenTelemetry (role + parts, 1.37 on; body form of 1.28 to 1.36), OpenAI chat and responses items, Anthropic blocks,
-Bedrock Converse,
-Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK. Unknown parts are
-skipped, never raised.
+Bedrock Converse, Gemini contents, LangChain (live dumps, `lc` constructors, type + data, tuples), Vercel AI SDK.
+Unknown parts are skipped, never raised.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.arguments import arguments
-from luckrate_otel.adapters.replay import MIN_CHARS, Replay
-from luckrate_otel.adapters.results import outcome, returned, tells_failure
-from luckrate_otel.adapters.structured import REDACTED_CHARS, is_redacted, loads, structured, text_of
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.message_parts import are_parts, parts, response, text_part, tool_call, tool_calls
+from luckrate_otel.content.replay import MIN_CHARS, Replay
+from luckrate_otel.content.structured import is_redacted, loads, structured, text_of
 from luckrate_otel.facts import Call, Message, Part, Response, Text
 from luckrate_otel.telemetry import Value
 
@@ -68,7 +66,7 @@ def messages(value: Value, role: str = "user") -> tuple[Message, ...]:
     if not (found and isinstance(found[0], dict) and "role" in found[0]):
         if found and all(isinstance(m, (list, tuple)) for m in found) and not _is_pair(found[0]):
             found = found[0]  # LangChain callbacks batch: a list of conversations, of which there is one
-        if _is_parts(found):
+        if are_parts(found):
             return _some(Message(role, parts(found)))
     return _each(found, role)
 
@@ -118,47 +116,6 @@ def message(value: Any, role: str = "user") -> Message | None:
     return Message(own, _parts_of(value, own), text_of(value.get("name")) if own == "assistant" else None)
 
 
-def parts(value: Any) -> tuple[Part, ...]:
-    """Content of a message: a text, one part, or a list of parts."""
-    if isinstance(value, (list, tuple)):
-        found: list[Part] = []
-        for item in value:
-            if not isinstance(item, dict):
-                found += parts(item)
-            elif (
-                len(item) == 2
-                and item.get("type") == "text"
-                and isinstance(content := item.get("content"), str)
-                and len(content) >= REDACTED_CHARS
-            ):
-                found.append(Text(content))  # nothing else is in it; the way through part() takes three times as long
-            elif (one := part(item)) is not None:
-                found.append(one)
-        return tuple(found)
-    if isinstance(value, str):
-        return (Text(value),) if value and not is_redacted(value) else ()
-    if isinstance(value, dict):
-        one = part(value)
-        return (one,) if one is not None else ()
-    return ()
-
-
-def part(value: Mapping[str, Any]) -> Part | None:
-    """One part of a message; None for media, reasoning and everything unknown."""
-    kind = value.get("type")
-    reader = _PARTS.get(kind) if isinstance(kind, str) else None
-    if reader is not None:
-        return reader(value)
-    if not _KEYED.keys().isdisjoint(value):
-        for key, nested in _KEYED.items():
-            inner = value.get(key)
-            if isinstance(inner, dict):
-                return nested(inner)
-    if kind in (None, "text", "input_text", "output_text"):
-        return _text(value)
-    return None
-
-
 def _from_repr(text: str, role: str) -> Message | None:
     """str() of LlamaIndex's and smolagents' ChatMessage, LangChain's AIMessage; nothing where it was cut."""
     try:
@@ -170,94 +127,6 @@ def _from_repr(text: str, role: str) -> Message | None:
     return message({"type": text.partition("(")[0], **found}, role)
 
 
-# ---- parts -------------------------------------------------------------------------------------
-
-
-def _text(value: Mapping[str, Any]) -> Text | None:
-    for key in ("content", "text", "value"):
-        found = value.get(key)
-        if isinstance(found, str) and found and not is_redacted(found):
-            return Text(found)
-    return None
-
-
-def call(name: Any, args: Any, call_id: Any = None) -> Call | None:
-    """A call of a tool; None without a name (a cut or streamed fragment)."""
-    if not isinstance(name, str) or not name:
-        return None
-    found, gap = arguments(args)
-    return Call(name, found, text_of(call_id), gap)
-
-
-def _tool_call(value: Mapping[str, Any]) -> Call | None:
-    function = value.get("function")
-    if isinstance(function, dict):
-        return call(function.get("name"), function.get("arguments"), value.get("id"))
-    name, args, call_id = value.get("name"), value.get("arguments"), value.get("call_id")
-    if name is None:  # as the conventions name them, which most do: half the price
-        name = _first(value, "toolName", "tool_name")
-    if args is None:
-        args = _first(value, "args", "input", "parameters")
-    if call_id is None:
-        call_id = value.get("id")
-    if call_id is None:
-        call_id = _first(value, "toolCallId", "tool_call_id", "toolUseId")
-    return call(name, args, call_id)
-
-
-def _gemini_call(value: Mapping[str, Any]) -> Call | None:
-    return call(value.get("name"), value.get("args") if "args" in value else {}, value.get("id"))
-
-
-def _response(value: Mapping[str, Any]) -> Response:
-    raw = _first(value, "response", "result", "output", "content", "toolResult")
-    back = returned(raw)
-    flagged = value.get("is_error", value.get("isError"))
-    status = outcome(value.get("status"))
-    ok = (not flagged) if isinstance(flagged, bool) else status if status is not None else back.ok
-    call_id = _first(value, "tool_call_id", "tool_use_id", "toolUseId", "call_id", "toolCallId", "id")
-    if ok is None and tells_failure(back.text):
-        ok = False
-    return Response(
-        text_of(call_id) or back.call_id, back.text, ok, text_of(_first(value, "name", "toolName", "tool_name"))
-    )
-
-
-def _server_call(value: Mapping[str, Any]) -> Call | None:
-    return call(value.get("name"), value.get("server_tool_call"), value.get("id"))
-
-
-def _server_response(value: Mapping[str, Any]) -> Response:
-    return _response({"id": value.get("id"), "response": value.get("server_tool_call_response")})
-
-
-_PARTS = {
-    "tool_call": _tool_call,
-    "tool-call": _tool_call,
-    "tool_use": _tool_call,
-    "toolCall": _tool_call,
-    "function_call": _tool_call,
-    "function": _tool_call,
-    "tool_call_response": _response,
-    "tool-result": _response,
-    "tool_result": _response,
-    "tool_response": _response,
-    "function_call_output": _response,
-    "function_result": _response,
-    "server_tool_call": _server_call,
-    "server_tool_use": _tool_call,
-    "server_tool_call_response": _server_response,
-}
-_KEYED = {
-    "toolUse": _tool_call,
-    "toolResult": _response,
-    "function_call": _gemini_call,
-    "functionCall": _gemini_call,
-    "function_response": _response,
-    "functionResponse": _response,
-}
-
-
 # ---- messages ----------------------------------------------------------------------------------
 
 
@@ -265,10 +134,10 @@ def _item(value: Mapping[str, Any]) -> Message | None:
     """An item of OpenAI's responses API, where calls and outputs stand beside messages."""
     kind = value.get("type")
     if kind == "function_call":
-        found = _tool_call(value)
+        found = tool_call(value)
         return Message("assistant", (found,) if found else ())
     if kind == "function_call_output":
-        return Message("tool", (_response(value),))
+        return Message("tool", (response(value),))
     return None
 
 
@@ -276,28 +145,28 @@ def _choice(value: Mapping[str, Any], role: str) -> Message | None:
     """`gen_ai.choice` body and OpenAI choices: the message is one level down, tool calls may stand beside it."""
     inner = value["message"]
     found = message(inner if isinstance(inner, dict) else {"content": inner}, role)
-    beside = _calls(value.get("tool_calls"))
+    beside = tool_calls(value.get("tool_calls"))
     own = found.parts if found else ()
     return Message("assistant" if found is None else found.role, (*own, *beside))
 
 
 def _parts_of(value: Mapping[str, Any], role: str) -> tuple[Part, ...]:
-    calls = _calls(value.get("tool_calls")) or _calls(value.get("toolCalls"))
+    calls = tool_calls(value.get("tool_calls")) or tool_calls(value.get("toolCalls"))
     if role == "tool" and (answer := _tool_message(value)) is not None:
         return (answer,)
     if isinstance(old := value.get("function_call"), dict) and not calls:
-        calls = _calls([old])
+        calls = tool_calls([old])
     for key in _LISTS:
         content = value.get(key)
         if isinstance(content, str) and content[:1] == "[" and key != "parts":
             inner, _ = structured(content)
-            content = inner if _is_parts(inner) else content
+            content = inner if are_parts(inner) else content
         if content:
             found = parts(content)
             if calls:  # LangChain keeps Anthropic's tool_use blocks beside its own tool_calls
                 found = tuple(p for p in found if not isinstance(p, Call))
             return (*found, *calls)
-    text = _text(value)
+    text = text_part(value)
     return (text, *calls) if text else calls
 
 
@@ -308,13 +177,7 @@ def _tool_message(value: Mapping[str, Any]) -> Response | None:
     if "content" not in value and "parts" not in value and "output" not in value and "result" not in value:
         return None
     flat = {k: v for k, v in value.items() if k not in ("role", "type", "parts")}
-    return _response({"content": content, **flat})
-
-
-def _calls(value: Any) -> tuple[Call, ...]:
-    if not isinstance(value, (list, tuple)):
-        return ()
-    return tuple(c for item in value if isinstance(item, dict) and (c := _tool_call(item)) is not None)
+    return response({"content": content, **flat})
 
 
 def _role(value: Any, default: str) -> str:
@@ -339,29 +202,6 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
-def _is_parts(value: Any) -> bool:
-    """A list of parts, not of messages: Bedrock content blocks or system instructions."""
-    return (
-        isinstance(value, (list, tuple))
-        and bool(value)
-        and all(isinstance(v, dict) and "role" not in v and "lc" not in v and _looks_like_part(v) for v in value)
-    )
-
-
-def _looks_like_part(value: Mapping[str, Any]) -> bool:
-    kind = text_of(value.get("type"))
-    if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
-        return False
-    return kind in _PARTS or kind == "text" or "text" in value or any(k in value for k in _KEYED)
-
-
-def _first(value: Mapping[str, Any], *keys: str) -> Any:
-    for key in keys:
-        if value.get(key) is not None:
-            return value[key]
-    return None
-
-
 def _some(value: Message | None) -> tuple[Message, ...]:
     return (value,) if value is not None and value.parts else ()
 
@@ -372,6 +212,12 @@ def _some(value: Message | None) -> tuple[Message, ...]:
 def texts(value: Iterable[Message], role: str) -> tuple[str, ...]:
     """The text of each message of this role that has one."""
     return tuple(t for m in value if m.role == role and (t := text_in(m)))
+
+
+def without_system(value: Iterable[Message]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """The messages but the system's, and the texts of those."""
+    told = tuple(value)
+    return tuple(m for m in told if m.role != "system"), texts(told, "system")
 
 
 def text_in(value: Message) -> str:

@@ -21,8 +21,8 @@ class Lead:
 
 
 @dataclass(slots=True)
-class Judge:
-    """State of one pass over a run.
+class Inquiry:
+    """One pass over a run, looking for taint.
 
     suspects: phrase → how it first came in; what happens to it later is an echo. own: phrase → the step at which the
     agent wrote it out of nothing. files: name of a file fetched from a suspect URL or path → that phrase.
@@ -32,7 +32,7 @@ class Judge:
     run: Run
     policy: Policy
     request: Request
-    weigh: Callable[[Judge, Lead], Taint | None]
+    weigh: Callable[[Inquiry, Lead], Taint | None]
     suspects: dict[str, Lead | Taint] = field(default_factory=dict)
     own: dict[str, int] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)

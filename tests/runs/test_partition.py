@@ -290,7 +290,7 @@ def test_every_fact_is_in_one_run_whatever_the_shape(
 
 @pytest.mark.parametrize("shape", ["deep", "wide", "chain of unclaimed spans"])
 def test_the_cost_grows_with_the_trace_and_not_with_its_square(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from luckrate_otel import lineage  # noqa: PLC0415 - the operation counted is one of its own
+    from luckrate_otel.runs import lineage  # noqa: PLC0415 - the operation counted is one of its own
 
     visits = 0
     below = lineage.Lineage._below

@@ -21,9 +21,9 @@ from heapq import heappop, heappush
 from operator import attrgetter
 
 from luckrate_otel.facts import Call, Facts, Response, Role
-from luckrate_otel.handoffs import join_siblings
-from luckrate_otel.lineage import Lineage
 from luckrate_otel.record import record
+from luckrate_otel.runs.handoffs import join_siblings
+from luckrate_otel.runs.lineage import Lineage
 
 
 @record(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from luckrate_otel.handoffs import handoffs_of, same_name, target_of
 from luckrate_otel.runs import partition
+from luckrate_otel.runs.handoffs import handoffs_of, same_name, target_of
 from tests.making import agent, asks, links, model, tool
 
 

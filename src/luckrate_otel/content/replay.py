@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from luckrate_otel.adapters.structured import loads
+from luckrate_otel.content.structured import loads
 from luckrate_otel.facts import Message
 
 # Conversations that go on at the same time; each costs a reference to its last text and messages.

@@ -1,8 +1,7 @@
 """Python reprs in attributes: `content='..' name='..'`, `TaskOutput(raw=.., messages=[..])`, `{'order_id': '88213'}`.
 
 Several instrumentations write str(object) where JSON belongs. This reads literals and constructor calls (as mappings)
-without
-evaluating anything; untrusted text must never reach an evaluator. Bounded in size and depth.
+without evaluating anything; untrusted text must never reach an evaluator. Bounded in size and depth.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from luckrate_otel.record import record
 
 
 @record(frozen=True, slots=True)
-class Parts:
+class Kinds:
     """The facts of a run by kind, each kind by start: told apart once instead of by every stage that wants one kind.
 
     models, tools, containers: by role, agents and workflows being containers. calls: the tools, and the agents whose
@@ -27,7 +27,7 @@ class Parts:
     has_agent: bool
 
 
-def parts(facts: tuple[Facts, ...]) -> Parts:
+def by_kind(facts: tuple[Facts, ...]) -> Kinds:
     models: list[Facts] = []
     tools: list[Facts] = []
     containers: list[Facts] = []
@@ -57,7 +57,7 @@ def parts(facts: tuple[Facts, ...]) -> Parts:
         if fact.evaluations:
             evaluations += fact.evaluations
         case = case or fact.case or None
-    return Parts(
+    return Kinds(
         facts,
         models,
         tools,

@@ -1,8 +1,7 @@
 """JSON or structured: the same content arrives as a JSON string on spans and as nested values on log records.
 
 Python SDKs before 1.45 can only put strings on a span, so most instrumentations dump JSON; size limits (SDK, Tempo)
-then
-cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
+then cut the string without keeping it valid. What cannot be read is told as a Gap, never guessed and never raised.
 
 Decoded values and parsed JSON hold no mapping but dict, so dict is what is tested for: asking for the abstract Mapping
 takes ten times as long, a dozen times per span.
@@ -133,13 +132,6 @@ def text_of(value: Value) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def dig(value: Any, *path: str | int) -> Any:
-    """value[path[0]][path[1]]…, None where it does not exist."""
-    for key in path:
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, (list, tuple)) and isinstance(key, int) and -len(value) <= key < len(value):
-            value = value[key]
-        else:
-            return None
-    return value
+def as_text(value: Any) -> str | None:
+    """An answer as text: a text as it is, other data as JSON; None where there is none."""
+    return value if isinstance(value, str) or value is None else dumps(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from luckrate_otel.check import check
 from luckrate_otel.model import Trajectory, Verdict, VerdictLabel
-from luckrate_otel.mutate import KINDS, mutants
+from luckrate_otel.quality.mutants import KINDS, mutants
 from luckrate_otel.spec import Spec
 
 # Mutants judged at most, spread over all runs: a share to within 2 points, in a few seconds.

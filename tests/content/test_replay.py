@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckrate_otel.adapters import messages as reader
-from luckrate_otel.adapters.replay import KEPT, MIN_CHARS, Replay
+from luckrate_otel.content import messages as reader
+from luckrate_otel.content.replay import KEPT, MIN_CHARS, Replay
 from luckrate_otel.facts import Message, Text
 
 PAD = "x" * MIN_CHARS

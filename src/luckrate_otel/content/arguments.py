@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.adapters import python_repr
-from luckrate_otel.adapters.structured import CUT, fits, is_redacted, loads
+from luckrate_otel.content import python_repr
+from luckrate_otel.content.structured import CUT, fits, is_redacted, loads
 from luckrate_otel.facts import Gap
 from luckrate_otel.telemetry import Value
 
 # Values that reached us without their names (Python *args, LangChain's single string argument) stand under this key
-# until
-# join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
+# until join finds the names in the model's own call. No JSON Schema property of a real tool is called "".
 POSITIONAL = ""
 
 # No schema of a real tool nests this deep; comparing deeper values would exhaust the interpreter's stack.

@@ -1,0 +1,37 @@
+"""A tool call as the model asked for it, and by what two of them are known to be the same."""
+
+from __future__ import annotations
+
+from luckrate_otel.content.structured import dumps
+from luckrate_otel.facts import Call, Facts, Response
+from luckrate_otel.join.model_calls import Scope
+from luckrate_otel.join.names import plain_name
+from luckrate_otel.record import record
+
+Key = tuple[str, str]
+
+
+@record(frozen=True, slots=True)
+class Issue:
+    """A tool call that a model asked for.
+
+    source: the span that shows it; by a model, or (container) only listed by the agent or crew as a whole.
+    position: its place within the turn. answer: what later input shows. last: no later call of the same
+    conversation was seen.
+    """
+
+    call: Call
+    source: Facts
+    scope: Scope
+    position: int
+    start_ns: int
+    end_ns: int
+    container: bool = False
+    named: str | None = None
+    answer: Response | None = None
+    last: bool = True
+    shown: bool = True
+
+
+def key_of(call: Call) -> Key:
+    return plain_name(call.tool), call.call_id or dumps(call.args)
