@@ -91,25 +91,42 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"luckrate-otel {version('luckrate-otel')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
+    for add in (_serve, _demo, _steps, _check, _exec, _compare, _spec, _config, _health):
+        add(commands)
+    return parser
+
+
+# ---- commands, as the help lists them -----------------------------------------------------------
+
+
+def _serve(commands: _Commands[_Parser]) -> None:
     serve = _command(commands, "serve", "run the processor until SIGTERM or Ctrl-C", run.serve, _SERVE_EXAMPLES)
     _add_config(serve)
     serve.add_argument("--dry-run", action="store_true", help="check configuration and specs, start nothing")
 
+
+def _demo(commands: _Commands[_Parser]) -> None:
     _command(commands, "demo", "play captured agent traffic through the real processor", run.demo)
 
+
+def _steps(commands: _Commands[_Parser]) -> None:
     steps = _command(commands, "steps", "show what each agent run in a file did, call by call", run.steps)
     steps.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     steps.add_argument("--format", choices=("text", "json"), default="text", help="json: one run a line")
 
-    check = _command(
-        commands, "check", "grade the runs in a file; the gate is the exit status", run.check, _CHECK_EXAMPLES
-    )
+
+def _check(commands: _Commands[_Parser]) -> None:
+    summary = "grade the runs in a file; the gate is the exit status"
+    check = _command(commands, "check", summary, run.check, _CHECK_EXAMPLES)
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     _add_grading(check)
 
+
+def _exec(commands: _Commands[_Parser]) -> None:
     execute = _command(
         commands, "exec", "run a command, grade the agent runs in what it sends", run.execute, _EXEC_EXAMPLES
     )
+    execute.usage = "%(prog)s --spec F [options] -- CMD ..."
     _add_grading(execute)
     execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
     execute.add_argument(
@@ -139,32 +156,43 @@ def parser() -> argparse.ArgumentParser:
         "command", nargs=argparse.REMAINDER, metavar="-- CMD ...", help="the command and its arguments"
     )
 
+
+def _compare(commands: _Commands[_Parser]) -> None:
     compare = _command(commands, "compare", "say what changed between two JSON reports", run.compare, _COMPARE_EXAMPLES)
     compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
     compare.add_argument("b", type=Path, metavar="B", help="the same, after")
     compare.add_argument("--format", choices=("text", "json"), default="text")
 
+
+def _spec(commands: _Commands[_Parser]) -> None:
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
-    spec_check = _command(spec, "check", "read spec files and tell every problem", run.spec_check)
-    spec_check.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    check = _command(spec, "check", "read spec files and tell every problem", run.spec_check)
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE")
     _command(spec, "schema", "print the JSON Schema of spec files, for editors", run.spec_schema)
-    spec_infer = _command(spec, "infer", "propose a spec from known-good runs, to be edited", run.spec_infer)
-    spec_infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
-    spec_infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
-    spec_test = _command(spec, "test", "test a spec on known-good runs and on mutants of them", run.spec_test)
-    spec_test.add_argument("--spec", type=Path, required=True, metavar="F")
-    spec_test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
-    spec_test.add_argument("--format", choices=("text", "json"), default="text")
+    infer = _command(spec, "infer", "propose a spec from known-good runs, to be edited", run.spec_infer)
+    infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
+    test = _command(spec, "test", "test a spec on known-good runs and on mutants of them", run.spec_test)
+    test.add_argument("--spec", type=Path, required=True, metavar="F")
+    test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
+    test.add_argument("--format", choices=("text", "json"), default="text")
 
+
+def _config(commands: _Commands[_Parser]) -> None:
     config = _command(commands, "config", "work on the configuration").add_subparsers(metavar="COMMAND", required=True)
-    _add_config(_command(config, "check", "read it with its specs, tell every problem, print it", run.config_check))
+    summary = "read a configuration and its specs, tell every problem, print what is in force"
+    _add_config(_command(config, "check", summary, run.config_check))
 
+
+def _health(commands: _Commands[_Parser]) -> None:
     health = _command(commands, "health", "ask a running processor whether it is ready", run.health)
     health.add_argument(
         "--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="or a URL; default: %(default)s"
     )
     health.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
-    return parser
+
+
+# ---- what they share ---------------------------------------------------------------------------
 
 
 def _command(
