@@ -12,7 +12,8 @@ PATHS = {path for path in re.findall(r"`([\w/.]+?(?:\.py|/))`", PAGE) if not pat
 
 
 def test_what_it_names_exists() -> None:
-    places = (PACKAGE, PACKAGE / "service", ROOT)
+    service = PACKAGE / "service"
+    places = (PACKAGE, service, *(path for path in service.iterdir() if path.is_dir()), ROOT)
     assert [path for path in PATHS if not any((place / path).exists() for place in places)] == []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from luckrate_otel.service.answers import ANSWERS, Outcome
-from luckrate_otel.service.inflate import OFFERED
+from luckrate_otel.service.receive.answers import ANSWERS, Outcome
+from luckrate_otel.service.receive.inflate import OFFERED
 
 PAGE = (Path(__file__).parents[2] / "docs/reliability.md").read_text(encoding="utf-8")
 ROWS = {

@@ -21,10 +21,10 @@ from luckrate_otel.facts import CloseReason
 from luckrate_otel.join import join
 from luckrate_otel.otlp.json import to_protobuf
 from luckrate_otel.otlp.split import count, halve
-from luckrate_otel.service.inflate import Body
-from luckrate_otel.service.pieces import Again, pieces_of
+from luckrate_otel.service.journal.pieces import Again, pieces_of
 from luckrate_otel.service.reading import Reader
-from luckrate_otel.service.replies import grpc_reply, rejected_count
+from luckrate_otel.service.receive.inflate import Body
+from luckrate_otel.service.send.replies import grpc_reply, rejected_count
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.spec import Spec
 

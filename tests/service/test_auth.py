@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from luckrate_otel.config import Auth
-from luckrate_otel.service import auth, build
-from luckrate_otel.service.answers import Refused
-from luckrate_otel.service.auth import TokenFile, authorise
+from luckrate_otel.service import build
+from luckrate_otel.service.receive import auth
+from luckrate_otel.service.receive.answers import Refused
+from luckrate_otel.service.receive.auth import TokenFile, authorise
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,9 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 from luckrate_otel.errors import Busy, Rejected, TooLarge
-from luckrate_otel.service.answers import ANSWERS, JSON, PROTOBUF, Accepted, Outcome, accepted_body, short
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.receive.answers import ANSWERS, JSON, PROTOBUF, Accepted, Outcome, accepted_body, short
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
 

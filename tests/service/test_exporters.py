@@ -11,10 +11,10 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]  # ships no types
 
-from luckrate_otel.service.answers import PROTOBUF
-from luckrate_otel.service.exporter_grpc import GrpcTransport, grpc_target
-from luckrate_otel.service.exporter_http import HttpTransport, base_url
-from luckrate_otel.service.replies import Kind, Reply, grpc_reply, http_reply, rejected_count
+from luckrate_otel.service.receive.answers import PROTOBUF
+from luckrate_otel.service.send.exporter_grpc import GrpcTransport, grpc_target
+from luckrate_otel.service.send.exporter_http import HttpTransport, base_url
+from luckrate_otel.service.send.replies import Kind, Reply, grpc_reply, http_reply, rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls
 from tests.next_hop import Say, grpc_next_hop, http_next_hop, resetting_next_hop, within

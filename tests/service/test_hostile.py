@@ -20,7 +20,7 @@ from luckrate_otel.config import parse
 from luckrate_otel.otlp.encode import encode_span, our_envelope, strip_luckrate, traces_request
 from luckrate_otel.otlp.shallow import shallow
 from luckrate_otel.otlp.wire import delimited, varint
-from luckrate_otel.service.answers import JSON, PROTOBUF
+from luckrate_otel.service.receive.answers import JSON, PROTOBUF
 from luckrate_otel.service.server import Server
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import Head, Span, Value

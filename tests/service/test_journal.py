@@ -16,11 +16,12 @@ from types import SimpleNamespace
 import pytest
 
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
-from luckrate_otel.service import journal_file, journal_room
-from luckrate_otel.service.journal import LARGE_BYTES, Journal
-from luckrate_otel.service.journal_file import Full, JournalFile, Kept
-from luckrate_otel.service.journal_rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
-from luckrate_otel.service.packing import Packer
+from luckrate_otel.service.journal import file as journal_file
+from luckrate_otel.service.journal import room as journal_room
+from luckrate_otel.service.journal.file import Full, JournalFile, Kept
+from luckrate_otel.service.journal.journal import LARGE_BYTES, Journal
+from luckrate_otel.service.journal.packing import Packer
+from luckrate_otel.service.journal.rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 
@@ -283,7 +284,7 @@ def test_beyond_its_size_requests_are_asked_to_wait_and_giants_to_go(tmp_path: P
 def test_a_full_disk_refuses_requests_and_keeps_trying_what_is_owed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
 
     async def scenario() -> None:
         file = Stubborn(tmp_path)
@@ -328,7 +329,7 @@ def test_what_is_owed_gets_through_as_far_as_there_is_room_and_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large verdict waits; deliveries that have nothing to do with it are noted, and so make room for it."""
-    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
     small, large = (Body(number, TRACES, 1, bytes(size), ("one",)) for number, size in ((0, 10), (1, 5000)))
 
     async def scenario() -> None:
@@ -426,7 +427,7 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
     put_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite would write on into the deleted file, and what was acknowledged would not survive."""
-    monkeypatch.setattr("luckrate_otel.service.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
 
     async def scenario() -> None:
         folder = tmp_path / "journal"

@@ -63,7 +63,7 @@ def test_what_a_library_says_again_and_again_is_one_line_a_minute() -> None:
     calm = Calm(lambda: now_ns)
     assert [told("asyncio", 1, text) for text in "abc"] == ["accept: a", None, None]
     assert told("asyncio", 2, "d") == "accept: d"
-    assert [told("luckrate_otel.service.sender", 1, text) for text in "ef"] == ["accept: e", "accept: f"]
+    assert [told("luckrate_otel.service.send.sender", 1, text) for text in "ef"] == ["accept: e", "accept: f"]
     assert told("luckrate_otelish", 1, "g") == "accept: g"
     now_ns = EVERY_NS
     assert told("asyncio", 1, "h") == "accept: h (2 more unlogged)"

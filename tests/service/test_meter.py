@@ -5,7 +5,7 @@ from __future__ import annotations
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from luckrate_otel.annotate import Point
-from luckrate_otel.service.meter import Meter
+from luckrate_otel.service.show.meter import Meter
 
 
 def test_an_exemplar_names_the_run() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from luckrate_otel.assemble import Counts
-from luckrate_otel.service.balance import Balance
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.observed import observed
+from luckrate_otel.service.show.balance import Balance
+from luckrate_otel.service.show.observed import observed
 from luckrate_otel.vocabulary import METRICS, Kind
 
 

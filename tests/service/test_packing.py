@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckrate_otel.service.packing import SHORT, Packer, unpack
+from luckrate_otel.service.journal.packing import SHORT, Packer, unpack
 
 PACKER = Packer()
 MAGIC = b"\x28\xb5\x2f\xfd"

@@ -25,8 +25,8 @@ from luckrate_otel.otlp.encode import strip_luckrate
 from luckrate_otel.otlp.json import to_protobuf
 from luckrate_otel.otlp.shallow import shallow
 from luckrate_otel.service.logs import JsonFormatter
-from luckrate_otel.service.meter import MAX_LABEL_VALUES, OVERFLOW, Meter
 from luckrate_otel.service.server import Server
+from luckrate_otel.service.show.meter import MAX_LABEL_VALUES, OVERFLOW, Meter
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
 from tests.next_hop import grpc_next_hop, within

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.batch import ITEM_BYTES, Batch, Item
-from luckrate_otel.service.queue import Account, Queue
+from luckrate_otel.service.send.batch import ITEM_BYTES, Batch, Item
+from luckrate_otel.service.send.queue import Account, Queue
 from luckrate_otel.service.signals import Signal
 
 TRACES, LOGS = Signal.TRACES, Signal.LOGS

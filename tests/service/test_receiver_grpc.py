@@ -12,9 +12,9 @@ import grpc.aio
 import pytest
 
 from luckrate_otel.errors import TooLarge
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.receiver_grpc import GrpcReceiver, _inflated
-from luckrate_otel.service.replies import rejected_count
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver, _inflated
+from luckrate_otel.service.send.replies import rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, Intake, grpc_receiver
@@ -25,8 +25,8 @@ MIB = 2**20
 # Tells its own largest resident size, in KiB, to whoever sends it something.
 MEASURED = """
 import asyncio, re, sys
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 
 async def accept(signal, body):
     return Accepted(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]))

@@ -13,9 +13,9 @@ from google.rpc import status_pb2  # type: ignore[import-untyped]  # ships no ty
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from luckrate_otel.errors import Rejected, TooLarge
-from luckrate_otel.service.answers import JSON, PROTOBUF, Accepted
-from luckrate_otel.service.inflate import CODINGS, MAX_MEMBERS, OFFERED, WINDOW_LOG, Body
-from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.receive.answers import JSON, PROTOBUF, Accepted
+from luckrate_otel.service.receive.inflate import CODINGS, MAX_MEMBERS, OFFERED, WINDOW_LOG, Body
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 from tests.service.test_contract import BODY, COMPRESS, LIMIT, NAMED, Intake, http_receiver

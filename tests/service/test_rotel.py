@@ -17,14 +17,14 @@ import pytest
 import rotel  # type: ignore[import-untyped]  # ships no types
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter_grpc import GrpcTransport
-from luckrate_otel.service.exporter_http import HttpTransport
-from luckrate_otel.service.queue import Account, Queue
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
-from luckrate_otel.service.replies import Transport
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
+from luckrate_otel.service.send.exporter_grpc import GrpcTransport
+from luckrate_otel.service.send.exporter_http import HttpTransport
+from luckrate_otel.service.send.queue import Account, Queue
+from luckrate_otel.service.send.replies import Transport
+from luckrate_otel.service.send.sender import Sender
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import grpc_next_hop, http_next_hop, within
 from tests.programs.found import REQUIRE

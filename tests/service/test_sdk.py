@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from luckrate_otel.errors import Busy
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 from tests.service.test_contract import Intake

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
-from luckrate_otel.service.batch import ITEM_BYTES
-from luckrate_otel.service.exporter_grpc import GrpcTransport
-from luckrate_otel.service.exporter_http import HttpTransport
-from luckrate_otel.service.queue import Account, Queue
-from luckrate_otel.service.replies import Kind, Reply
-from luckrate_otel.service.sender import Backoff, Sender
+from luckrate_otel.service.send.batch import ITEM_BYTES
+from luckrate_otel.service.send.exporter_grpc import GrpcTransport
+from luckrate_otel.service.send.exporter_http import HttpTransport
+from luckrate_otel.service.send.queue import Account, Queue
+from luckrate_otel.service.send.replies import Kind, Reply
+from luckrate_otel.service.send.sender import Backoff, Sender
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import OK, Say, grpc_next_hop, http_next_hop, within
 from tests.service.test_queue import halve

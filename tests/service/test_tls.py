@@ -12,12 +12,12 @@ import aiohttp
 import pytest
 
 from luckrate_otel.config import parse
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.exporter_grpc import GrpcTransport
-from luckrate_otel.service.exporter_http import HttpTransport
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
-from luckrate_otel.service.replies import Kind, Transport
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
+from luckrate_otel.service.send.exporter_grpc import GrpcTransport
+from luckrate_otel.service.send.exporter_http import HttpTransport
+from luckrate_otel.service.send.replies import Kind, Transport
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, client_context

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from luckrate_otel.errors import Busy
-from luckrate_otel.service.answers import Accepted
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.turns import in_turn
 from luckrate_otel.service.signals import Signal
-from luckrate_otel.service.turns import in_turn
 from tests.next_hop import within
 
 

@@ -16,10 +16,10 @@ from luckrate_otel.otlp import split
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.shallow import Envelope, shallow
 from luckrate_otel.service import build
-from luckrate_otel.service.answers import Accepted
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
+from luckrate_otel.service.send.sender import Sender
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.telemetry import LogRecord, Span
 

@@ -19,16 +19,16 @@ from luckrate_otel import assemble
 from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, Limits, ServerTls
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
-from luckrate_otel.service.auth import Token, TokenFile
-from luckrate_otel.service.batch import Item
-from luckrate_otel.service.exporter_grpc import GrpcTransport
-from luckrate_otel.service.exporter_http import HttpTransport
-from luckrate_otel.service.journal import Journal
-from luckrate_otel.service.journal_file import JournalFile
-from luckrate_otel.service.journal_rows import Body, Change
-from luckrate_otel.service.queue import Queue
-from luckrate_otel.service.replies import Transport
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.journal.file import JournalFile
+from luckrate_otel.service.journal.journal import Journal
+from luckrate_otel.service.journal.rows import Body, Change
+from luckrate_otel.service.receive.auth import Token, TokenFile
+from luckrate_otel.service.send.batch import Item
+from luckrate_otel.service.send.exporter_grpc import GrpcTransport
+from luckrate_otel.service.send.exporter_http import HttpTransport
+from luckrate_otel.service.send.queue import Queue
+from luckrate_otel.service.send.replies import Transport
+from luckrate_otel.service.send.sender import Sender
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.tls import Tls, channel_credentials
 from luckrate_otel.spec import Spec

@@ -16,16 +16,16 @@ from luckrate_otel.assemble import Assembler, Effect
 from luckrate_otel.errors import LuckrateError
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp import encode
-from luckrate_otel.service.answers import Accepted
 from luckrate_otel.service.events import event_request
-from luckrate_otel.service.journal_file import Kept
-from luckrate_otel.service.journal_rows import Change, Left, Piece
+from luckrate_otel.service.journal.file import Kept
+from luckrate_otel.service.journal.keeping import Keeping, Sending
+from luckrate_otel.service.journal.pieces import Again, digest_of
+from luckrate_otel.service.journal.rows import Change, Left, Piece
 from luckrate_otel.service.judge import Judge, Sendings
-from luckrate_otel.service.keeping import Keeping, Sending
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.meter import Meter
-from luckrate_otel.service.pieces import Again, digest_of
 from luckrate_otel.service.reading import Arrival, Reader, Reading
+from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.show.meter import Meter
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.verdict_span import verdict_request
 

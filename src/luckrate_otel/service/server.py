@@ -21,24 +21,24 @@ from luckrate_otel.config import Address, Config, find_warnings
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.errors import Busy, ConfigError, Problem
 from luckrate_otel.service import build, logs
-from luckrate_otel.service.admin import admin_app, scrape_app
-from luckrate_otel.service.balance import Balance
 from luckrate_otel.service.intake import Intake
-from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal.journal import Journal
+from luckrate_otel.service.journal.keeping import Keeping
 from luckrate_otel.service.judge import Judge
-from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.memory import return_large_blocks, share_the_interpreter, spare_the_collector
-from luckrate_otel.service.meter import Meter
-from luckrate_otel.service.observed import observed
 from luckrate_otel.service.reading import Reader
-from luckrate_otel.service.receiver_grpc import GrpcReceiver
-from luckrate_otel.service.receiver_http import HttpReceiver
+from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
+from luckrate_otel.service.receive.receiver_http import HttpReceiver
+from luckrate_otel.service.receive.turns import in_turn
 from luckrate_otel.service.reload import reload, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
-from luckrate_otel.service.status import ServerState, Status
+from luckrate_otel.service.show.admin import admin_app, scrape_app
+from luckrate_otel.service.show.balance import Balance
+from luckrate_otel.service.show.meter import Meter
+from luckrate_otel.service.show.observed import observed
+from luckrate_otel.service.show.status import ServerState, Status
 from luckrate_otel.service.tls import Tls, server_context
-from luckrate_otel.service.turns import in_turn
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_specs
 

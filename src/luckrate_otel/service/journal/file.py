@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from luckrate_otel.errors import ConfigError, Problem
-from luckrate_otel.service.journal_room import PAGE_BYTES, WAL_BYTES, Room
-from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
-from luckrate_otel.service.packing import unpack
+from luckrate_otel.service.journal.packing import unpack
+from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
+from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece
 from luckrate_otel.service.signals import Signal
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from luckrate_otel.service.answers import Accept, Accepted
+from luckrate_otel.service.receive.answers import Accept, Accepted
 from luckrate_otel.service.signals import Signal
 
 # A request that is read takes several times its bytes until it is on disk, and no limit of memory counts that: four of

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.batch import ITEM_BYTES, Batch, Item, Place
-from luckrate_otel.service.line import Line
+from luckrate_otel.service.send.batch import ITEM_BYTES, Batch, Item, Place
+from luckrate_otel.service.send.line import Line
 from luckrate_otel.service.signals import ROUTES, Signal
 
 # Bodies are joined up to this size. Well under the 4 MiB that a gRPC server takes by default, and past it the cost of a

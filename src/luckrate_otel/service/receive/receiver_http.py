@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from luckrate_otel.errors import Busy, LuckrateError, Rejected, TooLarge
 from luckrate_otel.otlp.json import to_protobuf
-from luckrate_otel.service.answers import (
+from luckrate_otel.service.receive.answers import (
     JSON,
     PROTOBUF,
     RETRY_AFTER,
@@ -28,8 +28,8 @@ from luckrate_otel.service.answers import (
     refusal_body,
     refusal_headers,
 )
-from luckrate_otel.service.auth import Token, authorise
-from luckrate_otel.service.inflate import CODINGS, OFFERED, Body
+from luckrate_otel.service.receive.auth import Token, authorise
+from luckrate_otel.service.receive.inflate import CODINGS, OFFERED, Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_context

@@ -7,7 +7,7 @@ import logging
 import time
 from pathlib import Path
 
-from luckrate_otel.service.answers import Outcome, Refused
+from luckrate_otel.service.receive.answers import Outcome, Refused
 
 _log = logging.getLogger(__name__)
 

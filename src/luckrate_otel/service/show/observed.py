@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from luckrate_otel.assemble import Counts
 from luckrate_otel.config import Destination
-from luckrate_otel.service.balance import Balance
-from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.meter import Observe
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.send.sender import Sender
+from luckrate_otel.service.show.balance import Balance
+from luckrate_otel.service.show.meter import Observe
 from luckrate_otel.service.signals import Signal
 
 

@@ -19,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 from luckrate_otel.errors import Busy, Rejected, TooLarge
-from luckrate_otel.service.inflate import OFFERED
+from luckrate_otel.service.receive.inflate import OFFERED
 from luckrate_otel.service.signals import ROUTES, Signal
 
 PROTOBUF = "application/x-protobuf"

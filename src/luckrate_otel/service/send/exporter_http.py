@@ -9,8 +9,8 @@ from io import BytesIO
 
 import aiohttp
 
-from luckrate_otel.service.answers import PROTOBUF
-from luckrate_otel.service.replies import TIMEOUT, Kind, Reply, http_reply, rejected_count
+from luckrate_otel.service.receive.answers import PROTOBUF
+from luckrate_otel.service.send.replies import TIMEOUT, Kind, Reply, http_reply, rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, client_context
 

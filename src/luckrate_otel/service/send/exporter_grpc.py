@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 
-from luckrate_otel.service.replies import TIMEOUT, Kind, Reply, grpc_reply, rejected_count
+from luckrate_otel.service.send.replies import TIMEOUT, Kind, Reply, grpc_reply, rejected_count
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, channel_credentials
 

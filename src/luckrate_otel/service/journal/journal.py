@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.journal_file import Full, JournalFile, Kept
-from luckrate_otel.service.journal_rows import Body, Change, merge
+from luckrate_otel.service.journal.file import Full, JournalFile, Kept
+from luckrate_otel.service.journal.rows import Body, Change, merge
 from luckrate_otel.service.repeats import Repeats
 
 _log = logging.getLogger(__name__)

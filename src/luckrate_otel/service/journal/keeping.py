@@ -12,10 +12,10 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.assemble import Assembler, Closed, Effect, Final
-from luckrate_otel.service.journal import Journal
-from luckrate_otel.service.journal_rows import Body, Change, Judged, Left, Piece
-from luckrate_otel.service.packing import Packer
-from luckrate_otel.service.pieces import forwarded_by, left_by, pieces_of, trace_of
+from luckrate_otel.service.journal.journal import Journal
+from luckrate_otel.service.journal.packing import Packer
+from luckrate_otel.service.journal.pieces import forwarded_by, left_by, pieces_of, trace_of
+from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece
 from luckrate_otel.service.reading import Reading
 from luckrate_otel.service.signals import Signal
 

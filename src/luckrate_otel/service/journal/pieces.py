@@ -10,7 +10,7 @@ from luckrate_otel.assemble import Closed, Effect, Held, Release, ReleaseReason
 from luckrate_otel.facts import Facts
 from luckrate_otel.otlp.encode import traces_request
 from luckrate_otel.otlp.shallow import Envelope, link_of, shallow
-from luckrate_otel.service.journal_rows import Left, Piece
+from luckrate_otel.service.journal.rows import Left, Piece
 from luckrate_otel.service.reading import Arrival, Payload, Reader, Reading
 from luckrate_otel.service.signals import Signal
 

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from luckrate_otel.assemble import Assembler
-from luckrate_otel.service.answers import Outcome
-from luckrate_otel.service.balance import Balance
-from luckrate_otel.service.journal import Journal
+from luckrate_otel.service.journal.journal import Journal
+from luckrate_otel.service.journal.keeping import Keeping
 from luckrate_otel.service.judge import Judge
-from luckrate_otel.service.keeping import Keeping
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.receive.answers import Outcome
+from luckrate_otel.service.send.sender import Sender
+from luckrate_otel.service.show.balance import Balance
 from luckrate_otel.spec import Spec
 
 # Open traces that are listed, those due first.

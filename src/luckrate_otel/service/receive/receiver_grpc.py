@@ -12,9 +12,9 @@ import grpc
 import grpc.aio
 
 from luckrate_otel.errors import LuckrateError, Rejected, TooLarge
-from luckrate_otel.service.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
-from luckrate_otel.service.auth import Token, authorise
-from luckrate_otel.service.inflate import Body
+from luckrate_otel.service.receive.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
+from luckrate_otel.service.receive.auth import Token, authorise
+from luckrate_otel.service.receive.inflate import Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
-from luckrate_otel.service.batch import Batch, Item, Place
-from luckrate_otel.service.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
 from luckrate_otel.service.repeats import Repeats
-from luckrate_otel.service.replies import Kind, Reply, Transport
+from luckrate_otel.service.send.batch import Batch, Item, Place
+from luckrate_otel.service.send.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
+from luckrate_otel.service.send.replies import Kind, Reply, Transport
 from luckrate_otel.service.signals import Signal
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from heapq import merge
 
-from luckrate_otel.service.batch import Batch, Item, Place
+from luckrate_otel.service.send.batch import Batch, Item, Place
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from luckrate_otel.service.answers import Refused
-from luckrate_otel.service.auth import Token, authorise
+from luckrate_otel.service.receive.answers import Refused
+from luckrate_otel.service.receive.auth import Token, authorise
 
 Snapshot = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from luckrate_otel.assemble import Counts
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.queue import Account
-from luckrate_otel.service.sender import Sender
+from luckrate_otel.service.send.queue import Account
+from luckrate_otel.service.send.sender import Sender
 from luckrate_otel.service.signals import Signal
 
 Observations = Iterable[tuple[float, Mapping[str, str]]]

@@ -1,0 +1,1 @@
+"""OTLP in: the two receivers, who may send, and what a sender is told."""

@@ -1,0 +1,1 @@
+"""OTLP out: one queue and one sender per destination."""

@@ -1,0 +1,1 @@
+"""What the processor says of itself: health, status and metrics."""
