@@ -43,6 +43,10 @@ def written(folder: Path, *changes: Change) -> Kept:
     file = JournalFile(folder)
     file.write(changes)
     file.close()
+    return kept_in(folder)
+
+
+def kept_in(folder: Path) -> Kept:
     file = JournalFile(folder)
     file.close()
     return file.kept
@@ -177,7 +181,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_with_one_line(
     assert len(list(tmp_path.glob("broken-*.db"))) == 1
     file.write([Change([Body(99, TRACES, 1, b"new", ("one",))])])
     file.close()
-    assert JournalFile(tmp_path).kept.bodies[-1].number == 99
+    assert kept_in(tmp_path).bodies[-1].number == 99
 
 
 def test_what_can_be_read_of_a_torn_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +189,7 @@ def test_what_can_be_read_of_a_torn_file_is_kept(tmp_path: Path, monkeypatch: py
     written(tmp_path, Change(bodies))
     monkeypatch.setattr(journal_file, "CHECKED_BYTES", 0)  # so large that it is not checked before it is read
     torn(tmp_path / "journal.db")
-    kept = JournalFile(tmp_path).kept
+    kept = kept_in(tmp_path)
     assert kept.broken != ""
     assert kept.bodies == bodies[: len(kept.bodies)]
     assert 0 < len(kept.bodies) < 20
@@ -258,7 +262,7 @@ def test_a_body_for_two_destinations_goes_with_the_second(tmp_path: Path) -> Non
         journal = Journal(file, 10**8)
         journal.delivered("two", [0])
         await journal.close()
-        assert JournalFile(tmp_path).kept == Kept()
+        assert kept_in(tmp_path) == Kept()
 
     within(20, scenario)
 
@@ -304,7 +308,7 @@ def test_a_full_disk_refuses_requests_and_keeps_trying_what_is_owed(
         journal.check(0)
         assert (tmp_path / "reserve").exists()
         await journal.close()
-        assert JournalFile(tmp_path).kept.bodies == [Body(1, TRACES, 1, b"owed", ("one",))]
+        assert kept_in(tmp_path).bodies == [Body(1, TRACES, 1, b"owed", ("one",))]
 
     within(20, scenario)
     assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == [
@@ -351,7 +355,7 @@ def test_what_is_owed_gets_through_as_far_as_there_is_room_and_in_order(
         await journal.close()
 
     within(20, scenario)
-    assert JournalFile(tmp_path).kept == Kept([], PIECES[1:], LEFT)
+    assert kept_in(tmp_path) == Kept([], PIECES[1:], LEFT)
 
 
 # ---- room --------------------------------------------------------------------------------------
@@ -387,7 +391,7 @@ def test_nothing_is_written_that_the_main_file_would_have_no_room_for(
     file.empty()
     file.write([change])  # into the pages that are free now
     file.close()
-    assert JournalFile(tmp_path).kept == Kept(list(change.bodies))
+    assert kept_in(tmp_path) == Kept(list(change.bodies))
 
 
 def test_where_room_is_short_rows_are_written_over_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +414,7 @@ def test_where_room_is_short_rows_are_written_over_later(tmp_path: Path, monkeyp
     file.tidy()
     assert not found()
     file.close()
-    assert JournalFile(tmp_path).kept == Kept([Body(1, TRACES, 1, b"stays", ("one",))])
+    assert kept_in(tmp_path) == Kept([Body(1, TRACES, 1, b"stays", ("one",))])
 
 
 def test_a_reserve_that_was_cut_short_is_none(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ class JournalFile:
             self._open()
             self.restore_reserve()
         except (OSError, sqlite3.Error) as error:
+            self._disconnect()
             raise ConfigError([Problem("journal.path", _cause(error, self.path))]) from error
 
     # ---- open ------------------------------------------------------------------------------------
@@ -170,8 +171,7 @@ class JournalFile:
 
     def _set_aside(self, kept: Kept) -> None:
         """Begin a new file with what could be read; the old one stays beside it for whoever wants to look."""
-        with suppress(sqlite3.Error, AttributeError):
-            self._sql.close()
+        self._disconnect()
         aside = self.path.with_name(f"broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.db")
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
@@ -182,6 +182,10 @@ class JournalFile:
             "journal %s cannot be read (%s); set aside as %s. Kept of it: %d requests and %d pieces of open traces",
             self.path, kept.broken, aside.name, len(kept.bodies), len(kept.pieces),
         )  # fmt: skip
+
+    def _disconnect(self) -> None:
+        with suppress(sqlite3.Error, AttributeError):  # there may be nothing yet to close
+            self._sql.close()
 
     # ---- write -----------------------------------------------------------------------------------
 
