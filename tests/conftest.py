@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and every process that they start as well. What
-# is tested is a process that can be interrupted.
+# A shell that starts the tests in the background has them ignore Ctrl-C, and every process that they start as well.
+# What is tested is a process that can be interrupted.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
