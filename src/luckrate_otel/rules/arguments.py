@@ -124,6 +124,8 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
 
+    from luckrate_otel.rules.schemas import bounded  # noqa: PLC0415
+
     if not isinstance(value, Mapping | bool):
         place.problem(f"expected a JSON Schema, got {kind(value)}")
         return None
@@ -144,7 +146,21 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     for reference in bad:
         place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
     usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
-    return None if bad or not all(usable) else draft(schema)
+    return None if bad or not all(usable) else bounded(draft)(_without_dialect(schema, draft))
+
+
+def _without_dialect(schema: Value, draft: type[Validator]) -> Value:
+    """Where a schema names its draft again, the library goes on with its own validator of that draft."""
+    if isinstance(schema, list):
+        return [_without_dialect(item, draft) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(draft.META_SCHEMA["$schema"]).rstrip("#")
+    return {
+        key: item if key in _DATA else _without_dialect(item, draft)
+        for key, item in schema.items()
+        if not (key == "$schema" and isinstance(item, str) and item.rstrip("#") == name)
+    }
 
 
 def _patterns(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:
