@@ -26,13 +26,15 @@ PIECES = st.recursive(
         inner.map(lambda part: f"(?i:{part})"),
         inner.map(lambda part: f"(?s:{part})"),
         inner.map(lambda part: f"(?-i:{part})"),
-        inner.map(lambda part: f"(?a:{part})"),
     ),
     max_leaves=8,
 )
 
 
-@given(PIECES, st.sampled_from(["", "(?i)", "(?m)", "(?s)", "(?im)"]), st.text("aAbBé1 \n", max_size=12))
+# Without `(?a:…)`: what such a group starts with, re.search looks for as if it were not in it (`(?a:\W)` finds no "é").
+@given(
+    PIECES, st.sampled_from(["", "(?i)", "(?m)", "(?s)", "(?im)", "(?a)", "(?ai)"]), st.text("aAbBé1 \n", max_size=12)
+)
 def test_it_finds_what_re_finds(pattern: str, flags: str, text: str) -> None:
     made = re.compile(flags + pattern)
     assert Automaton(made).found(text) is (made.search(text) is not None)
