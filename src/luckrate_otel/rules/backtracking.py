@@ -65,7 +65,8 @@ def _ways(items: Sequence[Item], wide: frozenset[int], *, fails: bool) -> int:
         may_fail = fails or index + 1 < len(items)
         if str(op) in _REPEATS:
             least, most, body = value
-            ways += _ways(list(body), wide, fails=may_fail or most > 1)
+            inner = _ways(list(body), wide, fails=may_fail or most > 1)
+            ways += inner * most if most < MANY else inner  # few rounds can be cut in several ways: each is a loop more
             ways += 1 if may_fail and most - least >= MANY else 0
         elif str(op) == "BRANCH":
             ways += max(_ways(list(branch), wide, fails=may_fail) for branch in value[1])

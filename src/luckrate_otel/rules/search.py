@@ -17,7 +17,7 @@ from luckrate_otel.rules.backtracking import degree
 # Ways that may be tried: about a millisecond, 500 characters where it is the square.
 _WAYS: Final = 250_000
 
-# The same for patterns that no automaton can follow: up to half a second, 10,000 characters where it is the square.
+# The same for patterns that no automaton can follow: a second or two, 10,000 characters where it is the square.
 _WAYS_ALONE: Final = 100_000_000
 
 
