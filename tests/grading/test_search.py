@@ -109,6 +109,12 @@ def test_a_rule_that_cannot_tell_is_not_evaluated(spec: Any, rule: str) -> None:
     assert (verdict.violations, verdict.verdict) == ((), "unverified")
 
 
+def test_a_long_name_is_refused_where_no_pattern_is_searched_in_it() -> None:
+    spec = {"args": {"a": {"properties": {"x": {}}, "additionalProperties": False}}, "ground": False}
+    verdict = check([Step("a", {"n" * 300: 1})], spec, "Do it.")
+    assert [(v.rule, v.content[-20:]) for v in verdict.violations] == [("args", "additionalProperties")]
+
+
 def test_what_was_found_before_still_counts() -> None:
     spec = {"args": {"a": {"properties": {"n": {"type": "number"}, "x": {"pattern": QUOTED}}}}, "ground": False}
     verdict = check([Step("a", {"n": "many", "x": LONG})], spec, "Do it.")

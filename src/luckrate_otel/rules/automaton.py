@@ -23,9 +23,9 @@ MAX_STATES: Final = 2000
 # Anchors and look-arounds that differ: a bit of a byte each.
 MAX_ASKED: Final = 8
 
-# Characters that are searched: about a second. States that are followed where sets keep changing: about another.
+# Characters that are searched: half a second. States that are followed where sets keep changing: about another second.
 MAX_CHARS: Final = 4_000_000
-MAX_WORK: Final = 5_000_000
+MAX_WORK: Final = 1_000_000
 
 # Sets that are remembered in one search.
 _REMEMBERED: Final = 20_000
