@@ -7,7 +7,6 @@ A source that speaks in words this module does not know leaves the output unknow
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,11 +15,9 @@ from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
-from luckrate_otel.rules.automaton import TooLong
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.rules.path import number
-from luckrate_otel.rules.patterns import parse_pattern
-from luckrate_otel.rules.search import found
+from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Status, Value
 from luckrate_otel.vocabulary import EVALUATION_NAME
 
@@ -66,7 +63,7 @@ class ByCheck:
     the function, which only a Python spec can name, says so."""
 
     contains: tuple[str, ...] = ()
-    regex: re.Pattern[str] | None = None
+    regex: Pattern | None = None
     schema: Validator | None = None
     python: Callable[[str], object] | None = None
 
@@ -168,15 +165,10 @@ def _checked(trajectory: Trajectory, by: ByCheck | None) -> OutputState | None:
     final = trajectory.final_output
     if by is None or final is None:
         return None
-    try:
-        good = (
-            all(part in final for part in by.contains)
-            and (by.regex is None or found(by.regex, final))
-            and (by.schema is None or _fits(by.schema, final))
-        )
-    except TooLong:
-        return OutputState.UNKNOWN
-    if not good:
+    found = by.regex is None or by.regex.found_in(final)
+    if not (found and all(part in final for part in by.contains)):
+        return OutputState.NOT_OK
+    if by.schema is not None and not _fits(by.schema, final):
         return OutputState.NOT_OK
     return OutputState.OK if by.python is None else _called(by.python, final)
 

@@ -94,7 +94,7 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"output": {"check": {}}}, ["output.check: checks nothing: give contains, regex, schema or python"]),
         (
             {"output": {"check": {"regex": "("}}},
-            ["output.check.regex: not a regular expression: missing ), unterminated subpattern at position 0"],
+            ["output.check.regex: not a regular expression of RE2: missing ): ("],
         ),
         (
             {"output": {"evaluation": {"label": "pass"}}},

@@ -123,7 +123,7 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     # Only here: it loads threads and a tenth of a second of modules, which most specs have no use for.
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
 
-    from luckrate_otel.rules.schemas import bounded  # noqa: PLC0415
+    from luckrate_otel.rules.schemas import searching  # noqa: PLC0415
 
     if not isinstance(value, Mapping | bool):
         place.problem(f"expected a JSON Schema, got {kind(value)}")
@@ -143,8 +143,9 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
     for reference in bad:
         place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
+    bad += list(_unsupported(schema, draft, place))
     usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
-    return None if errors or bad or not all(usable) else bounded(draft)(_without_dialect(schema, draft))
+    return None if errors or bad or not all(usable) else searching(draft)(_without_dialect(schema, draft))
 
 
 def _without_dialect(schema: Value, draft: type[Validator]) -> Value:
@@ -175,6 +176,30 @@ def _patterns(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:
             yield from ((pattern, place.at(key).at(pattern)) for pattern in item if pattern)
         if key not in _DATA:
             yield from _patterns(item, place.at(key))
+
+
+def _unsupported(schema: Value, draft: type[Validator], place: Place) -> Iterator[str]:
+    """What the library judges by validators of its own, and so by `re`; each is noted as a problem."""
+    parts = list(_parts(schema))
+    others = {str(part["$schema"]).rstrip("#") for part in parts[1:] if "$schema" in part}
+    if others - {str(draft.META_SCHEMA["$schema"]).rstrip("#")}:
+        place.problem("a part of a schema cannot be of another draft than the whole")
+        yield "$schema"
+    if all(any(word in part for part in parts) for word in ("unevaluatedProperties", "patternProperties")):
+        place.problem("unevaluatedProperties cannot stand beside patternProperties: name the properties")
+        yield "unevaluatedProperties"
+
+
+def _parts(schema: Value) -> Iterator[Mapping[str, Value]]:
+    """A schema and all schemas within it, outermost first."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _parts(item)
+    if isinstance(schema, dict):
+        yield schema
+        for key, item in schema.items():
+            if key not in _DATA:
+                yield from _parts(item)
 
 
 def _references(schema: Value) -> Iterator[str]:

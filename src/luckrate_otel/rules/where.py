@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Trajectory
-from luckrate_otel.rules.automaton import TooLong
 from luckrate_otel.rules.finding import gap_of
 from luckrate_otel.rules.key import Place, entries, kind, suggestion
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
-from luckrate_otel.rules.patterns import parse_pattern
-from luckrate_otel.rules.search import found
+from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Value
 
 FIELDS = ("ok", "agent", "error", "result")
@@ -56,7 +53,7 @@ TESTS: Mapping[str, Test] = {
     "lt": _compared(lambda a, b: a < b),
     "le": _compared(lambda a, b: a <= b),
     "contains": _holds,
-    "matches": lambda value, pattern: isinstance(value, str) and found(pattern, value),
+    "matches": lambda value, pattern: isinstance(value, str) and pattern.found_in(value),
 }
 
 
@@ -71,7 +68,7 @@ class Condition:
     path: Path
     test: str
     operand: Value
-    pattern: re.Pattern[str] | None = dataclasses.field(default=None, compare=False)
+    pattern: Pattern | None = dataclasses.field(default=None, compare=False)
 
     def holds(self, trajectory: Trajectory, index: int) -> bool | Gap:
         """Whether it fits a step, or why that cannot be told."""
@@ -82,10 +79,7 @@ class Condition:
             return bool(read) is self.operand
         operand = self.operand if self.pattern is None else self.pattern
         test = TESTS[self.test]
-        try:
-            return any(test(value, operand) for value in read)
-        except TooLong:
-            return Gap.TOO_LARGE
+        return any(test(value, operand) for value in read)
 
     def _read(self, trajectory: Trajectory, index: int) -> list[Value] | Gap:
         step = trajectory.steps[index]
