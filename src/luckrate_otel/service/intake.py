@@ -17,8 +17,8 @@ from luckrate_otel.errors import LuckrateError
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp import encode
 from luckrate_otel.service.events import event_request
-from luckrate_otel.service.journal.file import Kept
 from luckrate_otel.service.journal.keeping import Keeping, Sending
+from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.pieces import Again, digest_of
 from luckrate_otel.service.journal.rows import Change, Left, Piece
 from luckrate_otel.service.judge import Judge, Sendings

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.journal.file import Full, JournalFile, Kept
+from luckrate_otel.service.journal.file import Full, JournalFile
+from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.rows import Body, Change, merge
 from luckrate_otel.service.repeats import Repeats
 
