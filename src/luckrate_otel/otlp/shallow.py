@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import any_value, schema
+from luckrate_otel.otlp.wire import delimited
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 # Distinct resource and scope pairs remembered, so that the spans of one process share one Envelope. A process has some
@@ -34,6 +35,9 @@ MAX_GROUPS = 262_144
 _IDS = Struct(">H16sH8sH8s")
 
 _PARENT_HEAD = b'"\x08'
+
+# Of a trace; that of a span takes half of it. Some write either as the text that JSON has, which is no id, but short.
+_LONGEST_ID: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +160,25 @@ def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
 
 
 def heads(spans: Sequence[bytes]) -> list[bytes]:
-    """As much of each encoded Span as trace_id_at and link_of need: its first 38 bytes if its three ids are there."""
+    """As much of each encoded Span as trace_id_at and link_of need: its ids. b"" if it has none that can be used."""
     size = _IDS.size
-    return [span[:size] if span[28:30] == _PARENT_HEAD else span for span in spans]
+    return [span[:size] if span[28:30] == _PARENT_HEAD else _head(span) for span in spans]
+
+
+def _head(span: bytes) -> bytes:
+    """Of a span whose ids do not all stand in front: whatever stands between them may be large."""
+    try:
+        return head_of(link_of(span))
+    except Rejected:
+        return b""
+
+
+def head_of(link: tuple[bytes, bytes, bytes]) -> bytes:
+    """The head of a span with these ids (trace, span, parent); b"" if one is longer than any id is."""
+    if max(map(len, link)) > _LONGEST_ID:
+        return b""
+    trace_id, span_id, parent_id = link
+    return delimited(0x0A, trace_id) + delimited(0x12, span_id) + (delimited(0x22, parent_id) if parent_id else b"")
 
 
 def trace_id_at(span: bytes) -> bytes:

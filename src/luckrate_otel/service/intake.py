@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Protocol
 
 from luckrate_otel.assemble import Assembler, Effect
-from luckrate_otel.errors import LuckrateError
+from luckrate_otel.errors import Busy, LuckrateError, TooLarge
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp import encode
 from luckrate_otel.service.events import event_request
@@ -89,18 +89,24 @@ class Intake:
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
         """Take one request whole, or raise Rejected, TooLarge or Busy having taken nothing of it."""
         reading = self._read(signal, body)
+        try:
+            await self._admit(signal, reading)
+        except (Busy, TooLarge):
+            self._reader.give_back(reading.links)
+            raise
+        return Accepted()
+
+    async def _admit(self, signal: Signal, reading: Reading) -> None:
         outlets = self._wanting(signal) if reading.passed and not self._tap else []
         for outlet in outlets:  # ask all before giving to any: a half-taken request would be sent twice
             outlet.check(len(reading.passed), self._promised_bytes)
-        if self._keeping is None:
+        change = None
+        if self._keeping is not None:
+            change = self._keeping.admit(signal, reading, tuple(outlet.name for outlet in outlets))
+        if self._keeping is not None and change:
+            await self._write(self._keeping, change, signal, reading, outlets)
+        else:
             self._take(signal, reading, outlets)
-            return Accepted()
-        change = self._keeping.admit(signal, reading, tuple(outlet.name for outlet in outlets))
-        if not change:
-            self._take(signal, reading, outlets)
-            return Accepted()
-        await self._write(self._keeping, change, signal, reading, outlets)
-        return Accepted()
 
     def _read(self, signal: Signal, body: bytes) -> Reading:
         match signal:
