@@ -19,6 +19,7 @@ from luckrate_otel.config import parse
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
 from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.service.send.queue import JOIN_BYTES
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
@@ -295,3 +296,28 @@ def test_of_a_waiting_run_and_another_of_its_trace_each_is_judged_once(tmp_path:
                 assert two.came() == []
 
     within(40, scenario)
+
+
+def test_a_round_of_verdicts_leaves_in_bodies_of_the_usual_size(tmp_path: Path) -> None:
+    """Ten megabytes that were held, judged at once: after a start, and when it stops."""
+
+    async def scenario() -> None:
+        filler: dict[str, Value] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "lookup",
+            "gen_ai.tool.call.result": "r" * 100_000,
+        }
+        ids = [f"{number:02x}" for number in range(2, 102)]
+        async with life(tmp_path / "one", "settle: 1h, release_after: 1h, verdict_after: 1h") as one:
+            for at in range(0, 100, 20):
+                await one.send(*(span(each, "01", filler) for each in ids[at : at + 20]))
+            await one.send(agent("01"), span("fe", "01", {**filler, "gen_ai.tool.call.result": "r" * 3_000_000}))
+            async with life(await one.crashed()) as two:
+                await two.until(verdicts=1)
+        for each in (one, two):
+            assert sorted(each.came()) == ["01", *ids, "fe"]
+            sizes = [len(request.body) for request in each.hop.requests if request.signal is Signal.TRACES]
+            assert [size > JOIN_BYTES for size in sizes].count(True) == 1, sizes
+            assert max(sizes) < 3_010_000
+
+    within(60, scenario)
