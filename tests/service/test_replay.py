@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import pytest
 
 from luckrate_otel.config import parse
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
 from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.service.journal.rows import Body, Change
 from luckrate_otel.service.send.queue import JOIN_BYTES
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -321,3 +323,35 @@ def test_a_round_of_verdicts_leaves_in_bodies_of_the_usual_size(tmp_path: Path) 
             assert max(sizes) < 3_010_000
 
     within(60, scenario)
+
+
+def test_what_waits_for_a_destination_that_is_gone_is_counted_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of three spans and a verdict that waited for two destinations, the one that is left has all."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one") as one:
+            await one.send(chat("04", "01"), agent("01"), tool("05", "01", "refund"))
+            await one.until(verdicts=1)
+            assert one.server._journal is not None
+            names = ("backend", "old")
+            bodies = [
+                Body(900 + n, s, c, b"", names) for n, (s, c) in enumerate([(Signal.TRACES, 3), (Signal.LOGS, 1)])
+            ]
+            await one.server._journal.write(Change(bodies), owed=True)
+            async with life(await one.crashed()) as two:
+                status = dict(two.server.status())
+                assert {name: entry["unwanted"] for name, entry in status["ledger"].items() if entry["unwanted"]} == {
+                    "traces": 3,
+                    "logs": 1,
+                }
+                accounts = status["destinations"]["backend"]["signals"]
+                assert (accounts["traces"]["replayed"], accounts["logs"]["replayed"]) == (3, 1)
+            async with life(two.folder) as three:
+                assert dict(three.server.status())["ledger"]["traces"]["replayed"] == 0
+
+    within(30, scenario)
+    assert [line for line in caplog.messages if "not configured" in line] == [
+        "destination old is not configured any more; 2 requests for it (4 spans or records) are dropped from the journal"
+    ]

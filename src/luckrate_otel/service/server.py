@@ -141,7 +141,7 @@ class Server:
         began_ns = time.monotonic_ns()
         self._replaying = True
         kept = self._journal.take_kept()
-        build.restore(kept.bodies, self._senders, self._journal)
+        build.restore(kept.bodies, self._senders, self._journal, self.ledger)
         await self._intake.replay(self._keeping, kept)
         self._replaying = False
         if kept.bodies or kept.pieces:
