@@ -85,7 +85,7 @@ def _let_go(name: str, bodies: Sequence[Body], journal: Journal, ledger: Ledger)
         ledger.unwanted[body.signal] += body.count
     journal.delivered(name, [body.number for body in bodies])
     _log.warning(
-        "destination %s is not configured any more; %d requests for it (%d spans or records) are dropped from the journal",
+        "destination %s is not configured any more; %d requests for it (%d spans or records) are dropped",
         name, len(bodies), sum(body.count for body in bodies),
     )  # fmt: skip
 
