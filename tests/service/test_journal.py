@@ -539,7 +539,28 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
             with pytest.raises(Busy, match="removed or replaced"):
                 journal.check(0)
             await journal.flush()
-        await journal.close()
+        assert not await journal.close()
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize("until_the_last", [False, True], ids=["room at the end", "full to the last"])
+def test_what_is_owed_is_tried_once_more_at_the_end_and_said_if_it_was_in_vain(
+    until_the_last: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 3600.0)
+
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**8)
+        body = Body(1, TRACES, 1, b"owed", ("one",))
+        with monkeypatch.context() as full:
+            full.setattr(journal_room.Room, "check", _no_room)
+            await journal.write(Change([body]), owed=True)
+            if until_the_last:
+                assert not await journal.close()
+        if not until_the_last:
+            assert await journal.close()
+        assert kept_in(tmp_path).bodies == ([] if until_the_last else [body])
 
     within(20, scenario)
 

@@ -253,18 +253,17 @@ class Server:
         left = await asyncio.gather(*(sender.drain(deadline) for sender in self._senders))
         await asyncio.to_thread(self._meter.shutdown)  # its readers push over a blocking client
         await self._close_pages()
-        if self._journal is not None:
-            await self._journal.close()
+        kept = self._journal is not None and await self._journal.close()
         _log.info("stopped: %s", self._balance.line())
         undelivered = sum(item.count for items in left for item in items)
-        if undelivered and self._journal is not None:
+        if undelivered and kept:
             _log.warning(
                 "%d spans or records were not delivered within %.0f s; the journal keeps them for the next start",
                 undelivered, deadline,
             )  # fmt: skip
         elif undelivered:
             _log.error("%d spans or records were not delivered within %.0f s and are lost", undelivered, deadline)
-        return self._journal is not None or not undelivered
+        return kept or not undelivered
 
     async def _close_pages(self) -> None:
         for runner in self._runners:

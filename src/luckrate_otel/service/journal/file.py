@@ -287,6 +287,11 @@ class JournalFile:
         """Whether that many bytes of rows can be taken without the reserve. For any thread."""
         return self._room.has_room(coming)
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file is still where the next start will look for it."""
+        return self._room.in_place
+
     def restore_reserve(self) -> bool:
         """Take the reserve again; False if there is no room for it, or the journal itself is gone."""
         return self._room.restore()
