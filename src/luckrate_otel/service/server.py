@@ -31,7 +31,7 @@ from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.receive.turns import in_turn
-from luckrate_otel.service.reload import reload, waits_for_restart
+from luckrate_otel.service.reload import Reloads, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.show.admin import admin_app, scrape_app
 from luckrate_otel.service.show.balance import Balance
@@ -311,15 +311,12 @@ async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> 
     loop = asyncio.get_running_loop()
     for number in (signals.SIGTERM, signals.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    reloads: set[asyncio.Task[None]] = set()
+    reloads = Reloads(server, reread)
     started = False
 
     def hang_up() -> None:
-        if not started:
-            return  # what it would read again is being read
-        task = loop.create_task(reload(server, reread))
-        reloads.add(task)
-        task.add_done_callback(reloads.discard)
+        if started:  # before, what it would read again is being read
+            reloads.begin()
 
     loop.add_signal_handler(signals.SIGHUP, hang_up)
     for warning in find_warnings(config):
