@@ -109,8 +109,10 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
             stamp = tls.stamp()
             if stamp != stamps[0]:
                 stamps[0] = stamp
+                _fresh_context(tls)  # gRPC keeps the old for files that are broken, too, and tells nobody
                 latest[0] = certificates()
-        except OSError as error:
+                log.info("TLS certificate of the gRPC receiver read again")
+        except OSError as error:  # ssl.SSLError is one
             log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
         return latest[0]
 
