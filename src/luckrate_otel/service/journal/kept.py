@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from luckrate_otel.conversation import Begun
 from luckrate_otel.service.journal.packing import unpack
-from luckrate_otel.service.journal.rows import Body, Judged, Left, Piece
+from luckrate_otel.service.journal.rows import Body, Judged, Left, Piece, Talk
 from luckrate_otel.service.signals import Signal
 
 # Rows of one table that are stepped over one by one before the rest is looked for from the other end.
@@ -26,6 +27,7 @@ class Kept:
     pieces: list[Piece] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    talks: list[Talk] = field(default_factory=list)
     broken: str = ""
 
 
@@ -48,11 +50,15 @@ def read_kept(sql: sqlite3.Connection) -> Kept:
     def judged(run_id: str, revision: int, until_ns: int) -> Judged:
         return Judged(_of(str, run_id), _of(int, revision), _of(int, until_ns))
 
+    def talk(digest: bytes, start_ns: int, until_ns: int) -> Talk:
+        return Talk(Begun(_of(bytes, digest), _of(int, start_ns)), _of(int, until_ns))
+
     return Kept(
         list(reading.rows("bodies", "number", "number, destinations, signal, count, wire", body)),
         list(reading.rows("pieces", "rowid", "trace, signal, links, held, read", piece)),
         list(reading.rows("left", "rowid", "trace, forwarded, judged, span_ids", left)),
         list(reading.rows("judged", "run", "run, revision, until", judged)),
+        list(reading.rows("talks", "digest", "digest, start, until", talk)),
         reading.broken,
     )
 
