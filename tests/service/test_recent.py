@@ -89,6 +89,7 @@ LARGE = b"\xfa\x3f" + varint(100_000) + bytes(100_000)  # in a field that nobody
 IDS = (b"\x0a\x10" + TRACE, b"\x12\x08" + bytes([3] * 8), b"\x22\x08" + bytes([4] * 8))
 LAYOUTS = {
     "without parent": [*IDS[:2], LARGE],
+    "an id that is said again": [b"\x0a\x10" + OTHER, IDS[1], LARGE, IDS[0]],
     "the ids last": [LARGE, *IDS],
     "the parent last": [*IDS[:2], LARGE, IDS[2]],
     "between the ids": [IDS[0], LARGE, *IDS[1:]],
