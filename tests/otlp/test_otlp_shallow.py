@@ -75,6 +75,18 @@ def test_a_flood_of_scopes_is_rejected_and_a_large_resource_is_read_once(monkeyp
         shallow.shallow(delimited(0x0A, group + b"\x12\x02\x12\0"))
 
 
+@pytest.mark.parametrize("scopes", [1, 4], ids=["in one scope", "spread over scopes"])
+def test_a_flood_of_empty_spans_is_rejected(scopes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shallow, "MAX_ITEMS", 20)
+
+    def flood(spans: int) -> bytes:
+        return delimited(0x0A, delimited(0x12, b"\x12\0" * (spans // scopes)) * scopes)
+
+    assert sum(len(group.items) for group in shallow.shallow(flood(20))) == 20
+    with pytest.raises(TooLarge, match="more than 20 spans"):
+        shallow.shallow(flood(24))
+
+
 def test_no_more_envelopes_are_remembered_than_the_bound() -> None:
     for number in range(2_000):
         shallow.envelope(b"", ScopeSpans(schema_url=f"https://schema/{number}").SerializeToString())

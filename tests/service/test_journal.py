@@ -19,8 +19,9 @@ from luckrate_otel.conversation import Begun
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
 from luckrate_otel.service.journal import file as journal_file
 from luckrate_otel.service.journal import room as journal_room
-from luckrate_otel.service.journal.file import Full, JournalFile, Kept
+from luckrate_otel.service.journal.file import Full, JournalFile
 from luckrate_otel.service.journal.journal import LARGE_BYTES, Journal
+from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.packing import Packer
 from luckrate_otel.service.journal.rows import ROW_BYTES, Body, Change, Judged, Left, Piece, Talk, merge
 from luckrate_otel.service.signals import Signal
@@ -201,15 +202,108 @@ def test_a_file_that_cannot_be_read_is_set_aside_with_one_line(
     assert kept_in(tmp_path).bodies[-1].number == 99
 
 
-def test_what_can_be_read_of_a_torn_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bodies = [Body(n, TRACES, 1, b"y" * 40_000, ("one",)) for n in range(20)]
-    written(tmp_path, Change(bodies))
-    monkeypatch.setattr(journal_file, "CHECKED_BYTES", 0)  # so large that it is not checked before it is read
-    torn(tmp_path / "journal.db")
+MANY = Change(
+    [Body(n, TRACES, 1, bytes([n]) * 40_000, ("one",)) for n in range(20)],
+    [Piece(f"{n:032x}", TRACES, bytes([n]) * 20_000, b"", b"") for n in range(20)],
+    LEFT,
+    JUDGED,
+)
+
+
+BUT_A_PAGE = [body for body in MANY.bodies if body.number not in (11, 12)]
+
+
+def with_a_lost_page(path: Path) -> None:
+    """One in the middle of the table, with the ends of two rows on it."""
+    content = bytearray(path.read_bytes())
+    at = content.index(bytes([12]) * 16_000) // journal_room.PAGE_BYTES * journal_room.PAGE_BYTES
+    content[at : at + journal_room.PAGE_BYTES] = bytes(journal_room.PAGE_BYTES)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("checked", [0, journal_file.CHECKED_BYTES])
+def test_what_can_be_read_of_a_torn_file_is_kept(checked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, MANY)
+    monkeypatch.setattr(journal_file, "CHECKED_BYTES", checked)
+    with_a_lost_page(tmp_path / "journal.db")
     kept = kept_in(tmp_path)
     assert kept.broken != ""
-    assert kept.bodies == bodies[: len(kept.bodies)]
-    assert 0 < len(kept.bodies) < 20
+    assert (kept.bodies, kept.left, kept.judged) == (BUT_A_PAGE, LEFT, JUDGED)
+    assert kept.pieces == MANY.pieces
+
+
+WRONG = {
+    "a number for contents": ("bodies", "wire = 5"),
+    "nothing for contents": ("bodies", "wire = NULL"),
+    "a text for contents": ("pieces", "held = 'text'"),
+    "a packed row with a bit that flipped": ("pieces", "held = X'28b52ffd00000001'"),
+    "no destinations": ("bodies", "destinations = 'null'"),
+    "destinations that are no JSON": ("bodies", "destinations = '['"),
+    "a number for a destination": ("bodies", "destinations = '[1]'"),
+    "a signal that there is not": ("bodies", "signal = 'tracks'"),
+    "a text for a count": ("bodies", "count = 'many'"),
+    "a trace id that is not hex": ("pieces", "trace = 'x'"),
+    "a trace id that is no text": ("pieces", "trace = 3.5"),
+}
+
+
+@pytest.mark.parametrize(("table", "value"), WRONG.values(), ids=WRONG)
+def test_a_damaged_row_costs_itself_alone(table: str, value: str, tmp_path: Path) -> None:
+    written(tmp_path, MANY)
+    with sqlite3.connect(tmp_path / "journal.db") as damaged:
+        damaged.execute(f"UPDATE {table} SET {value} WHERE rowid = 7")
+    damaged.close()
+    kept = kept_in(tmp_path)
+    kept.broken, why = "", kept.broken
+    expected = Kept(list(MANY.bodies), list(MANY.pieces), LEFT, JUDGED)
+    if table == "bodies":
+        del expected.bodies[7]
+    else:
+        del expected.pieces[6]
+    assert kept == expected
+    assert why
+
+
+@pytest.mark.parametrize("size", [1, 8, journal_room.PAGE_BYTES])
+def test_whatever_is_damaged_it_starts_with_what_can_be_read(size: int, tmp_path: Path) -> None:
+    """Bits that flip, headers, tables' definitions, whole pages: of 30 files each, cut off behind it in every other."""
+    written(tmp_path / "whole", MANY)
+    whole = (tmp_path / "whole" / "journal.db").read_bytes()
+    chance = random.Random(size)
+    found = 0
+    for number in range(30):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        at = chance.choice([chance.randrange(200), chance.randrange(len(whole)), chance.randrange(14_000, 16_384)])
+        broken = whole[:at] + chance.randbytes(size) + whole[at + size :]
+        (folder / "journal.db").write_bytes(broken if number % 2 else broken[: max(at, len(whole) // 2)])
+        kept = kept_in(folder)
+        assert [body.number for body in kept.bodies] == sorted({body.number for body in kept.bodies})
+        assert len(list(folder.glob("broken-*.db"))) == bool(kept.broken)
+        assert kept_in(folder) == replace(kept, broken="")
+        found += len(kept.bodies) + len(kept.pieces)
+    assert found >= 30 * 10
+
+
+def test_a_full_disk_leaves_a_damaged_file_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, MANY)
+    with_a_lost_page(tmp_path / "journal.db")
+    with monkeypatch.context() as full:
+        full.setattr(journal_room.Room, "check", _no_room)
+        with pytest.raises(ConfigError, match="the disk is full"):
+            JournalFile(tmp_path)
+    assert list(tmp_path.glob("broken-*")) == []
+    assert kept_in(tmp_path).bodies == BUT_A_PAGE
+
+
+def _no_room(*_: object) -> None:
+    raise OSError("the disk is full")
+
+
+def test_a_kill_while_a_damaged_file_is_set_aside_costs_nothing(tmp_path: Path) -> None:
+    written(tmp_path, MANY)
+    (tmp_path / "journal.db").rename(tmp_path / "journal-fresh.db")
+    assert kept_in(tmp_path) == Kept(list(MANY.bodies), list(MANY.pieces), LEFT, JUDGED)
 
 
 # ---- merging -----------------------------------------------------------------------------------
@@ -462,7 +556,28 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
             with pytest.raises(Busy, match="removed or replaced"):
                 journal.check(0)
             await journal.flush()
-        await journal.close()
+        assert not await journal.close()
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize("until_the_last", [False, True], ids=["room at the end", "full to the last"])
+def test_what_is_owed_is_tried_once_more_at_the_end_and_said_if_it_was_in_vain(
+    until_the_last: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 3600.0)
+
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**8)
+        body = Body(1, TRACES, 1, b"owed", ("one",))
+        with monkeypatch.context() as full:
+            full.setattr(journal_room.Room, "check", _no_room)
+            await journal.write(Change([body]), owed=True)
+            if until_the_last:
+                assert not await journal.close()
+        if not until_the_last:
+            assert await journal.close()
+        assert kept_in(tmp_path).bodies == ([] if until_the_last else [body])
 
     within(20, scenario)
 

@@ -196,3 +196,40 @@ def test_gzip_and_deflate_are_taken_and_the_library_refuses_other_compression(
         await receiver.stop(0)
 
     within(10, scenario)
+
+
+@pytest.mark.parametrize("coding", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_what_inflates_to_a_large_request_waits_for_its_turn_as_it_came(coding: grpc.Compression) -> None:
+    """Small ones pass it, those that are not compressed too; each arrives as it was."""
+
+    async def scenario() -> None:
+        begun: list[bytes] = []
+        arrived, gate = asyncio.Event(), asyncio.Event()
+
+        async def accept(_signal: Signal, body: bytes) -> Accepted:
+            begun.append(body[:1])
+            arrived.set()
+            if len(body) == 3 * MIB and body[:1] != b"p":
+                await gate.wait()
+            return Accepted()
+
+        receiver = GrpcReceiver(accept)
+        port = await receiver.start("127.0.0.1:0")
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            export = channel.unary_unary(EXPORT, None, None)
+            first = asyncio.ensure_future(_sent(export, b"1" * 3 * MIB, coding))
+            await arrived.wait()
+            others = [asyncio.ensure_future(_sent(export, body * 3 * MIB, coding)) for body in (b"2", b"3")]
+            await _sent(export, b"small", coding)
+            await _sent(export, b"p" * 3 * MIB, grpc.Compression.NoCompression)
+            assert begun == [b"1", b"s", b"p"]
+            gate.set()
+            await asyncio.gather(first, *others)
+            assert begun == [b"1", b"s", b"p", b"2", b"3"]
+        await receiver.stop(0)
+
+    within(20, scenario)
+
+
+async def _sent(export: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes], body: bytes, coding: grpc.Compression) -> bytes:
+    return await export(body, compression=coding)

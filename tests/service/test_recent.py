@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from luckrate_otel.assemble import AgentClocks, Assembler, Clocks, Limits
+from luckrate_otel.conversation import Conversations
+from luckrate_otel.errors import Busy, TooLarge
 from luckrate_otel.otlp.json import to_protobuf
-from luckrate_otel.otlp.shallow import heads, shallow
+from luckrate_otel.otlp.shallow import heads, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.wire import varint
 from luckrate_otel.service import recent
+from luckrate_otel.service.intake import Intake
+from luckrate_otel.service.judge import Judge
+from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.recent import Recent
+from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.show.meter import Meter
+from luckrate_otel.service.signals import Signal
+from luckrate_otel.spec import Spec
+from tests.next_hop import within
 
 TRACE, OTHER = bytes([1] * 16), bytes([2] * 16)
 
@@ -71,3 +83,58 @@ def test_spans_of_the_same_request_and_of_open_traces_need_no_memory() -> None:
     assert reader.traces(request(TRACE, (1, None, ""), (2, 1, "invoke_agent")), ()).links == [link(TRACE, 1, None)]
     assert reader.traces(request(TRACE, (3, 1, "")), {TRACE}).links == [link(TRACE, 3, 1)]
     assert reader.traces(request(TRACE, (4, 1, "invoke_agent")), {TRACE}).links == []
+
+
+LARGE = b"\xfa\x3f" + varint(100_000) + bytes(100_000)  # in a field that nobody knows
+IDS = (b"\x0a\x10" + TRACE, b"\x12\x08" + bytes([3] * 8), b"\x22\x08" + bytes([4] * 8))
+LAYOUTS = {
+    "without parent": [*IDS[:2], LARGE],
+    "an id that is said again": [b"\x0a\x10" + OTHER, IDS[1], LARGE, IDS[0]],
+    "the ids last": [LARGE, *IDS],
+    "the parent last": [*IDS[:2], LARGE, IDS[2]],
+    "between the ids": [IDS[0], LARGE, *IDS[1:]],
+    "the parent first": [IDS[2], IDS[0], LARGE, IDS[1]],
+    "without ids": [LARGE],
+    "an id as long as a span": [b"\x0a" + varint(100_000) + bytes(100_000), *IDS[1:]],
+    "no message at all": [b"\xff" * 100_000],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_of_a_large_span_only_its_ids_are_remembered(layout: list[bytes]) -> None:
+    wire = b"".join(layout)
+    (head,) = heads([wire])
+    assert len(head) <= 64
+    if TRACE in wire:
+        assert (link_of(head), trace_id_at(head)) == (link_of(wire), TRACE)
+
+
+def test_links_of_a_request_that_was_refused_are_there_when_it_comes_again() -> None:
+    async def scenario() -> None:
+        reader, outlet = Reader(), Outlet()
+        assembler = Assembler(Clocks(AgentClocks(0, 10**18, 10**18), {}, 0), Limits(2**20, 2**20, 2**20))
+        judge = Judge([Spec.from_mapping({"name": "s"})], Conversations(), Repeats(lambda: 0))
+        intake = Intake(reader, [outlet], assembler, judge, Meter([], "0"), Ledger(), clock=lambda: 0, wall=lambda: 0)
+        await intake.accept(Signal.TRACES, request(TRACE, (1, None, "")))
+        agent = request(TRACE, (3, 1, "invoke_agent"), (4, 3, ""))
+        for full in (Busy("full", 1.0), TooLarge("never")):
+            outlet.full = full
+            with pytest.raises(type(full)):
+                await intake.accept(Signal.TRACES, agent)
+        outlet.full = None
+        assert link(TRACE, 1, None) in reader.traces(agent, ()).links
+
+    within(10, scenario)
+
+
+class Outlet:
+    name = "one"
+    signals = frozenset(Signal)
+    full: Exception | None = None
+
+    def check(self, _size: int, _ahead: int = 0) -> None:
+        if self.full is not None:
+            raise self.full
+
+    def put(self, *_: object, **__: object) -> None:
+        pass

@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import pytest
 
 from luckrate_otel.config import parse
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
 from luckrate_otel.otlp.shallow import Envelope, shallow
 from luckrate_otel.record import replace
+from luckrate_otel.service.journal.rows import Body, Change
+from luckrate_otel.service.send.queue import JOIN_BYTES
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
@@ -328,3 +331,60 @@ def test_of_a_waiting_run_and_another_of_its_trace_each_is_judged_once(tmp_path:
                 assert two.came() == []
 
     within(40, scenario)
+
+
+def test_a_round_of_verdicts_leaves_in_bodies_of_the_usual_size(tmp_path: Path) -> None:
+    """Ten megabytes that were held, judged at once: after a start, and when it stops."""
+
+    async def scenario() -> None:
+        filler: dict[str, Value] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "lookup",
+            "gen_ai.tool.call.result": "r" * 100_000,
+        }
+        ids = [f"{number:02x}" for number in range(2, 102)]
+        async with life(tmp_path / "one", "settle: 1h, release_after: 1h, verdict_after: 1h") as one:
+            for at in range(0, 100, 20):
+                await one.send(*(span(each, "01", filler) for each in ids[at : at + 20]))
+            await one.send(agent("01"), span("fe", "01", {**filler, "gen_ai.tool.call.result": "r" * 3_000_000}))
+            async with life(await one.crashed()) as two:
+                await two.until(verdicts=1)
+        for each in (one, two):
+            assert sorted(each.came()) == ["01", *ids, "fe"]
+            sizes = [len(request.body) for request in each.hop.requests if request.signal is Signal.TRACES]
+            assert [size > JOIN_BYTES for size in sizes].count(True) == 1, sizes
+            assert max(sizes) < 3_010_000
+
+    within(60, scenario)
+
+
+def test_what_waits_for_a_destination_that_is_gone_is_counted_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of three spans and a verdict that waited for two destinations, the one that is left has all."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one") as one:
+            await one.send(chat("04", "01"), agent("01"), tool("05", "01", "refund"))
+            await one.until(verdicts=1)
+            assert one.server._journal is not None
+            names = ("backend", "old")
+            bodies = [
+                Body(900 + n, s, c, b"", names) for n, (s, c) in enumerate([(Signal.TRACES, 3), (Signal.LOGS, 1)])
+            ]
+            await one.server._journal.write(Change(bodies), owed=True)
+            async with life(await one.crashed()) as two:
+                status = dict(two.server.status())
+                assert {name: entry["unwanted"] for name, entry in status["ledger"].items() if entry["unwanted"]} == {
+                    "traces": 3,
+                    "logs": 1,
+                }
+                accounts = status["destinations"]["backend"]["signals"]
+                assert (accounts["traces"]["replayed"], accounts["logs"]["replayed"]) == (3, 1)
+            async with life(two.folder) as three:
+                assert dict(three.server.status())["ledger"]["traces"]["replayed"] == 0
+
+    within(30, scenario)
+    assert [line for line in caplog.messages if "not configured" in line] == [
+        "destination old is not configured any more; 2 requests for it (4 spans or records) are dropped"
+    ]

@@ -17,7 +17,7 @@ from luckrate_otel.errors import Busy
 from luckrate_otel.service.send.batch import ITEM_BYTES
 from luckrate_otel.service.send.exporter_grpc import GrpcTransport
 from luckrate_otel.service.send.exporter_http import HttpTransport
-from luckrate_otel.service.send.queue import Account, Queue
+from luckrate_otel.service.send.queue import JOIN_BYTES, Account, Queue
 from luckrate_otel.service.send.replies import Kind, Reply
 from luckrate_otel.service.send.sender import Backoff, Sender
 from luckrate_otel.service.signals import Signal
@@ -454,3 +454,27 @@ def test_whatever_is_answered_every_span_ends_in_one_place(
         assert cut or waiting == []
 
     within(20, scenario)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(Kind.RETRY, "DEADLINE_EXCEEDED"), Reply(Kind.RETRY, "TimeoutError"), Reply(Kind.RETRY, "504")]
+)
+def test_a_giant_that_takes_too_long_each_time_is_divided_until_it_gets_through(reply: Reply) -> None:
+    """A next hop that manages 3 MB in its time; 16 MB were taken as one. A small one that hangs stays whole."""
+
+    async def scenario() -> None:
+        transport = Scripted(lambda body: SENT if len(body) < 3 * 10**6 and body != b"hangs" else reply)
+        made = sender(transport, max_bytes=10**8, join_bytes=JOIN_BYTES, split=halve)
+        giant = bytes(range(256)) * 62_500
+        made.put(TRACES, giant, len(giant))
+        made.put(LOGS, b"hangs", 5)
+        while made.account(TRACES).queued:
+            await _turn()
+        taken = [body for body in transport.bodies if len(body) < 3 * 10**6 and body != b"hangs"]
+        assert b"".join(taken) == giant
+        assert set(map(len, taken)) == {2 * 10**6}
+        assert made.account(LOGS).queued == 5
+        assert {body for body in transport.bodies if len(body) < 10} == {b"hangs"}
+        await made.drain(0)
+
+    within(30, scenario)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import any_value, schema
+from luckrate_otel.otlp.wire import delimited
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 # Distinct resource and scope pairs remembered, so that the spans of one process share one Envelope. A process has some
@@ -29,11 +30,18 @@ _seen: dict[_Key, Envelope] = {}
 # its own; a request of nothing but empty scopes would hold a core for half a minute.
 MAX_GROUPS = 262_144
 
+# Spans in a request, of which one with ids and times takes 50 bytes, so that a request at the usual limit of 64 MiB has
+# no more. Empty ones take two: a body of 260 KB that inflated to thirty million held a core for a minute and 2.6 GB.
+MAX_ITEMS = 1_310_720
+
 # How a span begins that has a parent: tag and length of the three ids, each before the id. One unpack is two thirds of
 # the price of slicing.
 _IDS = Struct(">H16sH8sH8s")
 
 _PARENT_HEAD = b'"\x08'
+
+# Of a trace; that of a span takes half of it. Some write either as the text that JSON has, which is no id, but short.
+_LONGEST_ID: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +73,15 @@ class Group:
 def shallow(body: bytes) -> tuple[Group, ...]:
     """Cut an Export*ServiceRequest into groups, in order; scopes without items are left out.
 
-    Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS. Items are
-    not looked into.
+    Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS or
+    MAX_ITEMS. Items are not looked into.
     """
     request = _parsed(body)
     resources = list(request.resources)
     if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
         raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
+    if sum(len(scope.items) for resource in resources for scope in resource.scopes) > MAX_ITEMS:
+        raise TooLarge(f"more than {MAX_ITEMS} spans, records or metrics in one request")
     request.ClearField("resources")
     request_wire = request.SerializeToString()
     groups: list[Group] = []
@@ -156,9 +166,27 @@ def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
 
 
 def heads(spans: Sequence[bytes]) -> list[bytes]:
-    """As much of each encoded Span as trace_id_at and link_of need: its first 38 bytes if its three ids are there."""
+    """As much of each encoded Span as trace_id_at and link_of need: its ids. b"" if it has none that can be used."""
     size = _IDS.size
-    return [span[:size] if span[28:30] == _PARENT_HEAD else span for span in spans]
+    return [span[:size] if span[28:30] == _PARENT_HEAD else _head(span) for span in spans]
+
+
+def _head(span: bytes) -> bytes:
+    """Of a span whose ids do not all stand in front: whatever stands between them may be large."""
+    try:
+        link = link_of(span)
+    except Rejected:
+        return b""
+    usual = b"\n\x10" + link[0] + b"\x12\x08" + link[1]  # the first span of a trace, as all encoders write it
+    return usual if not link[2] and span.startswith(usual) else head_of(link)
+
+
+def head_of(link: tuple[bytes, bytes, bytes]) -> bytes:
+    """The head of a span with these ids (trace, span, parent); b"" if one is longer than any id is."""
+    if max(map(len, link)) > _LONGEST_ID:
+        return b""
+    trace_id, span_id, parent_id = link
+    return delimited(0x0A, trace_id) + delimited(0x12, span_id) + (delimited(0x22, parent_id) if parent_id else b"")
 
 
 def trace_id_at(span: bytes) -> bytes:

@@ -22,6 +22,7 @@ from luckrate_otel.otlp.shallow import link_of, shallow
 from luckrate_otel.service.journal.file import JournalFile
 from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.rows import Body, Change
+from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.receive.auth import Token, TokenFile
 from luckrate_otel.service.send.batch import Item
 from luckrate_otel.service.send.exporter_grpc import GrpcTransport
@@ -65,22 +66,28 @@ def senders(config: Config, journal: Journal | None) -> tuple[Sender, ...]:
     )
 
 
-def restore(bodies: Sequence[Body], senders: Sequence[Sender], journal: Journal) -> None:
+def restore(bodies: Sequence[Body], senders: Sequence[Sender], journal: Journal, ledger: Ledger) -> None:
     """Give back to the queues what waited in them when an earlier process ended."""
-    known = {sender.name: sender for sender in senders}
     for sender in senders:
         mine = [body for body in bodies if sender.name in body.destinations]
         sender.restore(Item(body.number, body.signal, body.wire, body.count, 0) for body in mine)
         sender.start()
-    for name in {name for body in bodies for name in body.destinations} - set(known):
-        gone = [body.number for body in bodies if name in body.destinations]
-        journal.delivered(name, gone)
-        _log.warning(
-            "destination %s is not configured any more; %d requests for it are dropped from the journal",
-            name,
-            len(gone),
-        )
+    for name in {name for body in bodies for name in body.destinations} - {sender.name for sender in senders}:
+        _let_go(name, [body for body in bodies if name in body.destinations], journal, ledger)
     journal.note(Change(delivered=[(body.number, "") for body in bodies if not body.destinations]))
+
+
+def _let_go(name: str, bodies: Sequence[Body], journal: Journal, ledger: Ledger) -> None:
+    """What waited for a destination that is not configured any more is wanted by nobody."""
+    for body in bodies:
+        ledger.replayed[body.signal] += body.count
+        ledger.handed_over[body.signal] += body.count
+        ledger.unwanted[body.signal] += body.count
+    journal.delivered(name, [body.number for body in bodies])
+    _log.warning(
+        "destination %s is not configured any more; %d requests for it (%d spans or records) are dropped",
+        name, len(bodies), sum(body.count for body in bodies),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 from luckrate_otel.assemble import Assembler, Effect
-from luckrate_otel.errors import LuckrateError
+from luckrate_otel.errors import Busy, LuckrateError, TooLarge
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp import encode
+from luckrate_otel.otlp.shallow import Envelope
 from luckrate_otel.service.events import event_request
-from luckrate_otel.service.journal.file import Kept
 from luckrate_otel.service.journal.keeping import Keeping, Sending
+from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.pieces import Again, digest_of
 from luckrate_otel.service.journal.rows import Change, Left, Piece
 from luckrate_otel.service.judge import Judge, Sendings
 from luckrate_otel.service.ledger import Ledger
 from luckrate_otel.service.reading import Arrival, Reader, Reading
 from luckrate_otel.service.receive.answers import Accepted
+from luckrate_otel.service.send.queue import JOIN_BYTES
 from luckrate_otel.service.show.meter import Meter
 from luckrate_otel.service.signals import Signal
 from luckrate_otel.service.verdict_span import verdict_request
@@ -35,6 +37,10 @@ Clock = Callable[[], int]
 
 # Pieces read again between two turns of the event loop, so that a long replay does not keep the process from answering.
 _TURN = 50
+
+
+# Log events in one body: some 2 KB each.
+EVENTS: Final = 1000
 
 
 class Outlet(Protocol):
@@ -89,18 +95,24 @@ class Intake:
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
         """Take one request whole, or raise Rejected, TooLarge or Busy having taken nothing of it."""
         reading = self._read(signal, body)
+        try:
+            await self._admit(signal, reading)
+        except (Busy, TooLarge):
+            self._reader.give_back(reading.links)
+            raise
+        return Accepted()
+
+    async def _admit(self, signal: Signal, reading: Reading) -> None:
         outlets = self._wanting(signal) if reading.passed and not self._tap else []
         for outlet in outlets:  # ask all before giving to any: a half-taken request would be sent twice
             outlet.check(len(reading.passed), self._promised_bytes)
-        if self._keeping is None:
+        change = None
+        if self._keeping is not None:
+            change = self._keeping.admit(signal, reading, tuple(outlet.name for outlet in outlets))
+        if self._keeping is not None and change:
+            await self._write(self._keeping, change, signal, reading, outlets)
+        else:
             self._take(signal, reading, outlets)
-            return Accepted()
-        change = self._keeping.admit(signal, reading, tuple(outlet.name for outlet in outlets))
-        if not change:
-            self._take(signal, reading, outlets)
-            return Accepted()
-        await self._write(self._keeping, change, signal, reading, outlets)
-        return Accepted()
 
     def _read(self, signal: Signal, body: bytes) -> Reading:
         match signal:
@@ -203,12 +215,14 @@ class Intake:
     def _sendings(self, out: Sendings, wall_ns: int) -> list[Sending]:
         """The bodies of a round: annotated spans, and what is ours on top of what was received."""
         sendings: list[Sending] = []
-        if out.spans and not self._tap:
-            sendings.append(self._sending(Signal.TRACES, encode.traces_request(out.spans), len(out.spans)))
-        if out.events:
-            sendings.append(self._sending(Signal.LOGS, event_request(out.events, wall_ns), len(out.events)))
+        if not self._tap:
+            for spans in _by_size(out.spans):
+                sendings.append(self._sending(Signal.TRACES, encode.traces_request(spans), len(spans)))
+        for at in range(0, len(out.events), EVENTS):
+            events = out.events[at : at + EVENTS]
+            sendings.append(self._sending(Signal.LOGS, event_request(events, wall_ns), len(events)))
             if self._tap and self._verdict_spans:
-                sendings.append(self._sending(Signal.TRACES, verdict_request(out.events, wall_ns), len(out.events)))
+                sendings.append(self._sending(Signal.TRACES, verdict_request(events, wall_ns), len(events)))
         return sendings
 
     def _sending(self, signal: Signal, body: bytes, count: int) -> Sending:
@@ -272,3 +286,19 @@ class Intake:
         out = Sendings(spans)
         sendings = [] if self._tap else [self._sending(Signal.TRACES, encode.traces_request(spans), len(spans))]
         await keeping.forward(left, sendings, lambda change: self._send(out, sendings, change))
+
+
+def _by_size(spans: Sequence[tuple[Envelope, bytes]]) -> Iterator[Sequence[tuple[Envelope, bytes]]]:
+    """Spans of a round, as many at a time as make a body of the usual size; a larger span alone.
+
+    A round may be all that was held: after a restart, or when it stops. As one body a next hop would refuse that for
+    its size again and again, and one that takes it slowly would never have it within its time.
+    """
+    first = size = 0
+    for at, (_, wire) in enumerate(spans):
+        if at > first and size + len(wire) > JOIN_BYTES:
+            yield spans[first:at]
+            first, size = at, 0
+        size += len(wire)
+    if first < len(spans):
+        yield spans[first:]

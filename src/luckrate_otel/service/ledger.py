@@ -19,11 +19,11 @@ from luckrate_otel.service.signals import Signal
 class Ledger:
     """Counts per signal: spans, log records; requests for metrics and profiles. Only underway ever shrinks.
 
-    received: in acknowledged requests. replayed: held ones that an earlier process left in the journal (each
-    destination counts those of its queue). handed_over: to the destinations, annotated or not. unwanted: of those,
-    what no destination takes. made: log events of our own. ungraded: stage that failed → spans (read, assemble) or
-    runs. regraded: spans that came with findings of a luckrate before us. underway: a gauge, spans between a verdict
-    and the queues; they count as held.
+    received: in acknowledged requests. replayed: held ones that an earlier process left in the journal, and what waited
+    for a destination that is gone (each destination counts those of its queue). handed_over: to the destinations,
+    annotated or not. unwanted: of those, what no destination takes. made: log events of our own. ungraded: stage that
+    failed → spans (read, assemble) or runs. regraded: spans that came with findings of a luckrate before us. underway:
+    a gauge, spans between a verdict and the queues; they count as held.
     """
 
     received: Counter[Signal] = field(default_factory=Counter)

@@ -15,7 +15,7 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, heads, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, head_of, heads, link_of, shallow, trace_id_at
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.marks import is_marked
 from luckrate_otel.service.recent import Link, Recent
@@ -137,7 +137,7 @@ class Reader:
         opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
         links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.take(trace_id)]
         others: list[bytes] = []
-        for head in heads(unread):
+        for head in filter(None, heads(unread)):
             try:
                 trace_id = trace_id_at(head)
                 if trace_id in opened or trace_id in open_traces:
@@ -148,6 +148,10 @@ class Reader:
                 continue
         self._recent.put(others)
         return links
+
+    def give_back(self, links: Sequence[Link]) -> None:
+        """Links of a request that was not taken after all; it comes again, and its trace is not open then either."""
+        self._recent.put([head_of(link) for link in dict.fromkeys(links)])
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
         """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""

@@ -29,6 +29,27 @@ class Reloadable(Protocol):
     def count_reload(self, outcome: str) -> None: ...
 
 
+class Reloads:
+    """One after the other, in the order of their signals: one that reads slowly must not put back what was there before
+    the next."""
+
+    def __init__(self, server: Reloadable, reread: Callable[[], Config]) -> None:
+        self._server = server
+        self._reread = reread
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _run(self) -> None:
+        async with self._turn:
+            await reload(self._server, self._reread)
+
+
 async def reload(server: Reloadable, reread: Callable[[], Config]) -> None:
     """Read everything again and hand it over, or keep the old and say why."""
     try:

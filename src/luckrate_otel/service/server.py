@@ -31,7 +31,7 @@ from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.receive.turns import in_turn
-from luckrate_otel.service.reload import reload, waits_for_restart
+from luckrate_otel.service.reload import Reloads, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.show.admin import admin_app, scrape_app
 from luckrate_otel.service.show.balance import Balance
@@ -142,7 +142,7 @@ class Server:
         began_ns = time.monotonic_ns()
         self._replaying = True
         kept = self._journal.take_kept()
-        build.restore(kept.bodies, self._senders, self._journal)
+        build.restore(kept.bodies, self._senders, self._journal, self.ledger)
         await self._intake.replay(self._keeping, kept)
         self._replaying = False
         if kept.bodies or kept.pieces:
@@ -254,18 +254,17 @@ class Server:
         left = await asyncio.gather(*(sender.drain(deadline) for sender in self._senders))
         await asyncio.to_thread(self._meter.shutdown)  # its readers push over a blocking client
         await self._close_pages()
-        if self._journal is not None:
-            await self._journal.close()
+        kept = self._journal is not None and await self._journal.close()
         _log.info("stopped: %s", self._balance.line())
         undelivered = sum(item.count for items in left for item in items)
-        if undelivered and self._journal is not None:
+        if undelivered and kept:
             _log.warning(
                 "%d spans or records were not delivered within %.0f s; the journal keeps them for the next start",
                 undelivered, deadline,
             )  # fmt: skip
         elif undelivered:
             _log.error("%d spans or records were not delivered within %.0f s and are lost", undelivered, deadline)
-        return self._journal is not None or not undelivered
+        return kept or not undelivered
 
     async def _close_pages(self) -> None:
         for runner in self._runners:
@@ -313,15 +312,12 @@ async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> 
     loop = asyncio.get_running_loop()
     for number in (signals.SIGTERM, signals.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    reloads: set[asyncio.Task[None]] = set()
+    reloads = Reloads(server, reread)
     started = False
 
     def hang_up() -> None:
-        if not started:
-            return  # what it would read again is being read
-        task = loop.create_task(reload(server, reread))
-        reloads.add(task)
-        task.add_done_callback(reloads.discard)
+        if started:  # before, what it would read again is being read
+            reloads.begin()
 
     loop.add_signal_handler(signals.SIGHUP, hang_up)
     for warning in find_warnings(config):

@@ -30,8 +30,11 @@ class Tls:
         return cert, key, ca
 
     def stamp(self) -> tuple[tuple[int, int], ...]:
-        """Changes when a file is replaced or written. OSError if one is missing."""
-        stats = [Path(path).stat() for path in (self.cert, self.key, self.ca) if path]
+        """Changes when a file is replaced or written; () while one is missing."""
+        try:
+            stats = [Path(path).stat() for path in (self.cert, self.key, self.ca) if path]
+        except OSError:
+            return ()
         return tuple((stat.st_mtime_ns, stat.st_ino) for stat in stats)
 
 
@@ -72,14 +75,14 @@ class _Current:
         self.context = _fresh_context(tls)
 
     def renewed(self) -> ssl.SSLContext:
-        try:
-            stamp = self._tls.stamp()
-            if stamp != self._stamp:
-                self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
+        stamp = self._tls.stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
+            try:
                 self.context = _fresh_context(self._tls)
                 log.info("TLS certificate of %s read again", self._name)
-        except (OSError, ssl.SSLError) as error:
-            log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
+            except OSError as error:  # ssl.SSLError is one
+                log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
         return self.context
 
 
@@ -105,13 +108,15 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
         return grpc.ssl_server_certificate_configuration([(key, cert)], root_certificates=ca)
 
     def renewed() -> grpc.ServerCertificateConfiguration:
-        try:
-            stamp = tls.stamp()
-            if stamp != stamps[0]:
-                stamps[0] = stamp
+        stamp = tls.stamp()
+        if stamp != stamps[0]:
+            stamps[0] = stamp
+            try:
+                _fresh_context(tls)  # gRPC keeps the old for files that are broken, too, and tells nobody
                 latest[0] = certificates()
-        except OSError as error:
-            log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
+                log.info("TLS certificate of the gRPC receiver read again")
+            except OSError as error:
+                log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
         return latest[0]
 
     latest = [certificates()]

@@ -13,16 +13,13 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from luckrate_otel.conversation import Begun
 from luckrate_otel.errors import ConfigError, Problem
-from luckrate_otel.service.journal.packing import unpack
+from luckrate_otel.service.journal.kept import Kept, read_kept
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
-from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece, Talk
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.journal.rows import Change
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +41,22 @@ _ROWS: Final = 500
 
 _Key = TypeVar("_Key", int, str)
 
+# The file itself goes last: without its write-ahead file it can be read, the other way round not.
+_SUFFIXES: Final = ("-wal", "-shm", "")
+
+_SYSTEM: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_AUTH,
+    }
+)
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS bodies
     (number INTEGER PRIMARY KEY, destinations TEXT, signal TEXT, count INTEGER, wire BLOB);
@@ -60,18 +73,6 @@ CREATE TABLE IF NOT EXISTS talks (digest BLOB PRIMARY KEY, start INTEGER, until 
 
 class Full(Exception):
     """A step could not be written; nothing of it was. Its text names the cause."""
-
-
-@dataclass(slots=True)
-class Kept:
-    """What a journal holds at start, each kind oldest first. broken: why the rest could not be read, "" if all was."""
-
-    bodies: list[Body] = field(default_factory=list)
-    pieces: list[Piece] = field(default_factory=list)
-    left: list[Left] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
-    talks: list[Talk] = field(default_factory=list)
-    broken: str = ""
 
 
 class JournalFile:
@@ -96,28 +97,52 @@ class JournalFile:
                 folder.chmod(0o700)
             self._open()
             self.restore_reserve()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, Full) as error:
             self._disconnect()
             raise ConfigError([Problem("journal.path", _cause(error, self.path))]) from error
 
     # ---- open ------------------------------------------------------------------------------------
 
     def _open(self) -> None:
+        if not self.path.exists() and self._fresh.exists():
+            self._fresh.rename(self.path)  # a kill came when the old one had just been set aside
         try:
-            self._connect()
-            self.kept = self._load()
-        except sqlite3.DatabaseError as error:
-            if _busy(error) or isinstance(error, sqlite3.OperationalError):
+            damage = self._connect()
+            self.kept = read_kept(self._sql)
+            self.kept.broken = self.kept.broken or damage
+        except (sqlite3.Error, ValueError) as error:
+            if isinstance(error, sqlite3.Error) and _of_the_system(error, self.path):
                 raise
-            self.kept = Kept(broken=str(error))
+            self.kept = self._rest()
+            self.kept.broken = str(error) if isinstance(error, sqlite3.Error) else "its tables are damaged"
         if self.kept.broken:
             self._set_aside(self.kept)
+        else:
+            self._sql.execute("DELETE FROM delivered WHERE number NOT IN (SELECT number FROM bodies)")
+        self._note_small_tables()
         self._measure()
 
-    def _connect(self) -> None:
+    def _rest(self) -> Kept:
+        """What can be read of a file that SQLite refuses as a whole: one that was cut off, or has a damaged table."""
+        self._disconnect()
+        with suppress(sqlite3.Error, ValueError):
+            self._sql = sqlite3.connect(self.path, isolation_level=None)
+            self._sql.execute("PRAGMA writable_schema = ON")  # it is then read as far as it goes
+            if self._version() == (APPLICATION_ID, VERSION):
+                return read_kept(self._sql)
+        return Kept()
+
+    @property
+    def _fresh(self) -> Path:
+        return self.path.with_name("journal-fresh.db")
+
+    def _connect(self, path: Path | None = None) -> str:
+        """Open the file; what SQLite finds wrong with it, "" if nothing. Raises sqlite3.Error if it is none of ours,
+        ValueError if SQLite's own words about it cannot be read."""
+        path = path or self.path
         before = os.umask(0o077)
         try:
-            self._sql = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
+            self._sql = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.0)
             # Exclusive: two processes on one journal would deliver everything twice. It also needs no shared memory.
             for pragma in (
                 "locking_mode = EXCLUSIVE",
@@ -131,46 +156,31 @@ class JournalFile:
                 "temp_store = MEMORY",
             ):
                 self._sql.execute(f"PRAGMA {pragma}")
-            self._check_version()
-            with self._transaction():
-                for statement in filter(str.strip, _TABLES.split(";")):
-                    self._sql.execute(statement)
+            damage = self._check(path)
+            if not damage:
+                with self._transaction():
+                    for statement in filter(str.strip, _TABLES.split(";")):
+                        self._sql.execute(statement)
         finally:
             os.umask(before)
-        self._room = Room(self.path, self._sql)
+        self._room = Room(path, self._sql)
+        return damage
 
-    def _check_version(self) -> None:
+    def _check(self, path: Path) -> str:
         has_tables = self._one("SELECT count(*) FROM sqlite_master")
-        found = (self._one("PRAGMA application_id"), self._one("PRAGMA user_version"))
+        found = self._version()
         if has_tables and found != (APPLICATION_ID, VERSION):
             raise sqlite3.DatabaseError(f"it is of another program or version ({found[0]:#x}, {found[1]})")
-        if (
-            has_tables
-            and self.path.stat().st_size <= CHECKED_BYTES
-            and (text := self._one("PRAGMA quick_check(1)")) != "ok"
-        ):
-            raise sqlite3.DatabaseError(text)
+        if has_tables and path.stat().st_size <= CHECKED_BYTES:
+            found_wrong = str(self._one("PRAGMA quick_check(1)"))
+            if found_wrong != "ok":
+                return found_wrong
         self._sql.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self._sql.execute(f"PRAGMA user_version = {VERSION}")
+        return ""
 
-    def _load(self) -> Kept:
-        kept = Kept()
-        try:
-            self._sql.execute("DELETE FROM delivered WHERE number NOT IN (SELECT number FROM bodies)")
-            self._note_small_tables()
-            gone = set(self._sql.execute("SELECT number, destination FROM delivered"))
-            for number, destinations, signal, count, wire in self._sql.execute("SELECT * FROM bodies ORDER BY number"):
-                waiting = tuple(name for name in json.loads(destinations) if (number, name) not in gone)
-                kept.bodies.append(Body(number, Signal(signal), count, unpack(wire), waiting))
-            for trace_id, signal, links, held, read in self._sql.execute("SELECT * FROM pieces ORDER BY rowid"):
-                kept.pieces.append(Piece(trace_id, Signal(signal), unpack(held), unpack(read), links))
-            kept.left.extend(Left(*row) for row in self._sql.execute("SELECT * FROM left ORDER BY rowid"))
-            kept.judged.extend(Judged(*row) for row in self._sql.execute("SELECT * FROM judged"))
-            for digest, start_ns, until_ns in self._sql.execute("SELECT * FROM talks"):
-                kept.talks.append(Talk(Begun(digest, start_ns), until_ns))
-        except (sqlite3.Error, ValueError) as error:
-            kept.broken = str(error)
-        return kept
+    def _version(self) -> tuple[int, int]:
+        return self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
 
     def _note_small_tables(self) -> None:
         with suppress(sqlite3.Error):
@@ -178,14 +188,22 @@ class JournalFile:
             self._leaving = {trace_id for (trace_id,) in self._sql.execute("SELECT trace FROM left")}
 
     def _set_aside(self, kept: Kept) -> None:
-        """Begin a new file with what could be read; the old one stays beside it for whoever wants to look."""
+        """Begin a new file with what could be read; the old one stays beside it for whoever wants to look.
+
+        The new one is whole before the old one goes, so that neither a kill nor a full disk in between costs anything.
+        """
+        self._disconnect()
+        for suffix in _SUFFIXES:
+            Path(f"{self._fresh}{suffix}").unlink(missing_ok=True)
+        self._connect(self._fresh)
+        self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged, kept.talks)])
         self._disconnect()
         aside = self.path.with_name(f"broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.db")
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in _SUFFIXES:
             with suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
+        self._fresh.rename(self.path)
         self._connect()
-        self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged, kept.talks)])
         _log.error(
             "journal %s cannot be read (%s); set aside as %s. Kept of it: %d requests and %d pieces of open traces",
             self.path, kept.broken, aside.name, len(kept.bodies), len(kept.pieces),
@@ -282,6 +300,11 @@ class JournalFile:
         """Whether that many bytes of rows can be taken without the reserve. For any thread."""
         return self._room.has_room(coming)
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file is still where the next start will look for it."""
+        return self._room.in_place
+
     def restore_reserve(self) -> bool:
         """Take the reserve again; False if there is no room for it, or the journal itself is gone."""
         return self._room.restore()
@@ -309,6 +332,14 @@ def _known(known: set[_Key], values: Iterable[_Key]) -> list[_Key]:
 
 def _busy(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _of_the_system(error: sqlite3.Error, path: Path) -> bool:
+    """Whether it is the machine that keeps us from the file, and not what is in the file."""
+    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if primary == sqlite3.SQLITE_READONLY:  # a damaged head says the same of a file that can be written
+        return not os.access(path, os.W_OK)
+    return primary in _SYSTEM
 
 
 def _cause(error: Exception, path: Path) -> str:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from luckrate_otel.errors import Busy, TooLarge
-from luckrate_otel.service.journal.file import Full, JournalFile, Kept
+from luckrate_otel.service.journal.file import Full, JournalFile
+from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.rows import Body, Change, merge
 from luckrate_otel.service.repeats import Repeats
 
@@ -68,6 +69,7 @@ class Journal:
         self._owed: list[Change] = []
         self._changed = threading.Condition()
         self._urgent = self._closing = self._dirty = False
+        self._whole = True
         self.trouble = ""
         self._recover_at = self._committed = 0.0
         self._loop = asyncio.get_running_loop()
@@ -141,12 +143,15 @@ class Journal:
         """Wait for everything given so far."""
         await self.write(Change(), owed=True)
 
-    async def close(self) -> None:
+    async def close(self) -> bool:
+        """Write what is owed and close the file. False if it does not keep all it was given: the file was removed, or
+        there was no room for what is owed to the last."""
         await self.flush()
         with self._changed:
             self._closing = True
             self._changed.notify()
         await asyncio.to_thread(self._thread.join)
+        return self._whole
 
     def _note_shared(self, bodies: Sequence[Body]) -> None:
         self._shared.update({b.number: set(b.destinations) for b in bodies if len(b.destinations) > 1})
@@ -171,6 +176,8 @@ class Journal:
                 self._tidy()
             if self.trouble and time.monotonic() >= self._recover_at:
                 self._recover()
+        self._pay()
+        self._whole = self._file.in_place and not any(change.bodies for change in self._owed)
         self._file.close()
 
     def _wait(self) -> list[_Step]:

@@ -65,11 +65,17 @@ class Room:
             return False
         return 2 * coming + self._ahead_bytes() <= disk.f_bavail * disk.f_frsize
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the path still names the file that is open."""
+        with suppress(OSError):
+            return _place(self._path) == self._place
+        return False
+
     def _check_place(self) -> None:
         """What is written to a file that was deleted is lost with this process. Raises OSError."""
-        with suppress(OSError):
-            if _place(self._path) == self._place:
-                return
+        if self.in_place:
+            return
         raise OSError(f"{self._path.name} was removed or replaced; restart to begin a new one")
 
     def _look(self) -> int:
@@ -106,9 +112,7 @@ class Room:
 
     def restore(self) -> bool:
         """Take the reserve again; False if there is no room for it, or the journal itself is gone."""
-        try:
-            self._check_place()
-        except OSError:
+        if not self.in_place:
             return False
         if self.has_reserve:
             return True

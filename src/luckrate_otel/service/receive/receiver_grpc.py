@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -12,9 +13,19 @@ import grpc
 import grpc.aio
 
 from luckrate_otel.errors import LuckrateError, Rejected, TooLarge
-from luckrate_otel.service.receive.answers import Accept, Outcome, Refusal, Refused, accepted_body, refusal, status
+from luckrate_otel.service.receive.answers import (
+    Accept,
+    Accepted,
+    Outcome,
+    Refusal,
+    Refused,
+    accepted_body,
+    refusal,
+    status,
+)
 from luckrate_otel.service.receive.auth import Token, authorise
 from luckrate_otel.service.receive.inflate import Body
+from luckrate_otel.service.receive.turns import LARGE_BYTES
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials
@@ -49,6 +60,7 @@ class GrpcReceiver:
         self._max_message_bytes = max_message_bytes
         self._repeats = Repeats(time.monotonic_ns)
         self.refused: Counter[Outcome] = Counter()
+        self._inflating = asyncio.Lock()
         self._server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", max_message_bytes),
@@ -87,7 +99,7 @@ class GrpcReceiver:
             try:
                 if self._token is not None:
                     authorise(_authorization(context), self._token)
-                accepted = await self._accept(signal, _inflated(body, self._max_message_bytes))
+                accepted = await self._take(signal, body)
             except (LuckrateError, Refused) as error:
                 refused = refusal(error)
             except Exception as error:  # noqa: BLE001 - one request is isolated from the next
@@ -99,6 +111,20 @@ class GrpcReceiver:
             return await self._refuse(context, refused)
 
         return export
+
+    async def _take(self, signal: Signal, body: bytes) -> Accepted:
+        """Inflate and accept. What inflates to a large request is inflated only when the one before it is taken:
+        thirty bodies of 30 KB that waited for the disk took 1.2 GB."""
+        small = min(LARGE_BYTES, self._max_message_bytes)
+        try:
+            inflated = _inflated(body, small)
+        except TooLarge:
+            if small == self._max_message_bytes:
+                raise
+        else:
+            return await self._accept(signal, inflated)
+        async with self._inflating:
+            return await self._accept(signal, _inflated(body, self._max_message_bytes))
 
     async def _refuse(self, context: Context, refused: Refusal) -> bytes:
         self.refused[refused.outcome] += 1

@@ -235,6 +235,9 @@ class Sender:
         place = batch.items[0].place
         self._stuck = (place, self._stuck[1] + 1 if self._stuck[0] == place else 1)
         behind = reply.blames_batch and len(batch.items) == 1 and self._stuck[1] >= PATIENCE
+        # One of the usual size that takes too long is not helped by that; a giant may never get through as one.
+        if behind and batch.items[0].cost > JOIN_BYTES and self._divide(batch):
+            return
         self._queue.put_back(batch, behind=behind)
 
     def _divide(self, batch: Batch) -> bool:
