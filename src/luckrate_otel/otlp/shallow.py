@@ -6,7 +6,8 @@ serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any
@@ -33,7 +34,12 @@ MAX_GROUPS = 262_144
 # the price of slicing.
 _IDS = Struct(">H16sH8sH8s")
 
-_PARENT_HEAD = b'"\x08'
+_two_ids = re.compile(rb"\n\x10.{16}\x12\x08.{8}", re.DOTALL).match
+_all_ids = re.compile(rb'\n\x10.{16}\x12\x08.{8}"\x08.{8}', re.DOTALL).match
+_PARENT_TAG = b'"'
+
+# What some SDKs write as the parent of a root span.
+NO_PARENT = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,34 +161,42 @@ def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
     )
 
 
-def heads(spans: Sequence[bytes]) -> list[bytes]:
-    """As much of each encoded Span as trace_id_at and link_of need: its first 38 bytes if its three ids are there."""
-    size = _IDS.size
-    return [span[:size] if span[28:30] == _PARENT_HEAD else span for span in spans]
+def heads(spans: Iterable[bytes]) -> list[bytes]:
+    """The ids of each encoded Span, as link_of reads them: its trace id in [2:18] of 28 bytes, 38 if it has a parent.
 
-
-def trace_id_at(span: bytes) -> bytes:
-    """The trace id of an encoded Span, without decoding it when the id comes first, as all encoders write it.
-
-    Of any length, b"" if it has none: see decode.is_well_formed. Raises Rejected if the bytes are not a message.
+    Spans that are no message, or whose ids are not OTLP's, are left out; a parent that is not OTLP's counts as none.
     """
-    if span[:2] == b"\n\x10":
-        return span[2:18]
-    return link_of(span)[0]
+    return [head for span in spans if (head := ids[0] if (ids := _all_ids(span)) else _head(span))]
+
+
+def _head(span: bytes) -> bytes:
+    """As heads(), of a span without a parent right after the other two ids: the field may follow later."""
+    if (ids := _two_ids(span)) and span.find(_PARENT_TAG, 28) < 0:
+        return ids[0]  # the tag is nowhere, which is quicker to find out than to parse the span
+    try:
+        trace_id, span_id, parent_id = link_of(span)
+    except Rejected:
+        return b""
+    if len(trace_id) != 16 or len(span_id) != 8:
+        return b""
+    parent = b'"\x08' + parent_id if len(parent_id) == 8 else b""
+    return b"\n\x10" + trace_id + b"\x12\x08" + span_id + parent
 
 
 def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
-    """Trace id, span id and parent span id of an encoded Span; see trace_id_at for lengths and errors.
+    """Trace id, span id and parent span id of an encoded Span, the last b"" if it has none.
 
-    Ids at the start of the span are taken as they stand. A span without parent there is parsed, because the field
-    may follow later.
+    Of any length: see decode.is_well_formed. Raises Rejected if the bytes are not a message. Ids at the start of the
+    span, where all encoders write them, are taken as they stand. A span without parent there is parsed, because the
+    field may follow later.
     """
     if len(span) >= _IDS.size:
         trace_head, trace_id, span_head, span_id, parent_head, parent_id = _IDS.unpack_from(span)
         if trace_head == 0x0A10 and span_head == 0x1208 and parent_head == 0x2208:
-            return trace_id, span_id, parent_id
+            return trace_id, span_id, parent_id if parent_id != NO_PARENT else b""
     try:
         link: Any = schema.Link.FromString(span)
     except DecodeError:
         raise Rejected("not an OTLP span: malformed protobuf") from None
-    return link.trace_id, link.span_id, link.parent_span_id
+    parent_id = link.parent_span_id
+    return link.trace_id, link.span_id, parent_id if parent_id != NO_PARENT else b""

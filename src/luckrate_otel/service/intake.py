@@ -107,7 +107,7 @@ class Intake:
             case Signal.TRACES:
                 return self._reader.traces(body, self._open_traces())
             case Signal.LOGS:
-                return self._reader.logs(body)
+                return self._reader.logs(body, self._open_traces())
             case Signal.METRICS | Signal.PROFILES:
                 return self._reader.unread(body)
 

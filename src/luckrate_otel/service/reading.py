@@ -15,7 +15,7 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, heads, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, heads, link_of, shallow
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.marks import is_marked
 from luckrate_otel.service.recent import Link, Recent
@@ -134,18 +134,15 @@ class Reader:
 
     def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
         """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
-        opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
-        links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.take(trace_id)]
+        opened = {bytes.fromhex(trace_id) for trace_id in {arrival.facts.head.trace_id for arrival in arrivals}}
+        links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.of(trace_id)]
         others: list[bytes] = []
         for head in heads(unread):
-            try:
-                trace_id = trace_id_at(head)
-                if trace_id in opened or trace_id in open_traces:
-                    links.append(link_of(head))
-                else:
-                    others.append(head)
-            except Rejected:  # bytes that are no span pass like any other; the next hop may know better
-                continue
+            trace_id = head[2:18]
+            if trace_id in opened or trace_id in open_traces:
+                links.append(link_of(head))
+            else:
+                others.append(head)
         self._recent.put(others)
         return links
 
@@ -171,8 +168,11 @@ class Reader:
         assert isinstance(held.payload, Payload)
         return self.span(held.payload.wire, held.payload.envelope) or held.facts
 
-    def logs(self, body: bytes) -> Reading:
-        """Take a logs request apart. Log records always pass; those of agent runs are read besides."""
+    def logs(self, body: bytes, open_traces: Container[bytes]) -> Reading:
+        """Take a logs request apart. Log records always pass; those of agent runs are read besides.
+
+        The first of them may open a trace, as a span may.
+        """
         groups = shallow(body)
         count = sum(len(group.items) for group in groups)
         arrivals: list[Arrival] = []
@@ -180,7 +180,8 @@ class Reader:
         if _concerns_agents(body, groups):
             for group in groups:
                 failed += _read_records(group, arrivals)
-        return Reading(count, body if count else b"", count, arrivals, failed=failed)
+        links = self._links((), arrivals, open_traces)
+        return Reading(count, body if count else b"", count, arrivals, links, failed)
 
     def unread(self, body: bytes) -> Reading:
         """Take a request of metrics or profiles, which pass as they came. Raises Rejected if it is none.
