@@ -171,6 +171,20 @@ def test_a_verdict_after_a_crash_is_the_one_without(tmp_path: Path) -> None:
     within(40, scenario)
 
 
+def test_a_run_below_a_root_that_nobody_reads_is_known_to_be_whole_after_a_crash(tmp_path: Path) -> None:
+    """Otherwise it would wait for an ancestor until verdict_after."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one", "settle: 2s, verdict_after: 1h") as one:
+            await one.send(span("09", "", {"http.request.method": "POST"}), agent("01", "09"))
+            async with life(await one.crashed(), "settle: 200ms, verdict_after: 1h") as two:
+                await two.until(verdicts=1)
+                await two.hop.until(lambda _: "01" in two.came())
+                assert two.found()["01"]["luckrate.close_reason"] == "root"
+
+    within(40, scenario)
+
+
 def test_what_was_released_does_not_leave_twice_but_counts(tmp_path: Path) -> None:
     async def scenario() -> None:
         clocks = "settle: 200ms, release_after: 200ms, verdict_after: 1h"
