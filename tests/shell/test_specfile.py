@@ -71,6 +71,13 @@ PROBLEMS = [
     ("a.py", "def f(:\n", "a.py: line 1: not valid Python: "),
     ("a.py", "spec = {}\n", "a.py: defines no SPEC; write SPEC = {...}"),
     ("a.py", "import sys\nsys.exit()\n", "a.py: calls sys.exit(); a spec file only defines SPEC"),
+    ("a.json", '{"name": "a', "a.json: line 1: not valid JSON: Unterminated string starting"),
+    ("a.yaml", f"name: a\nmax_steps: {'9' * 5000}", "a.yaml: line 2: max_steps: a number of too many digits"),
+    ("a.json", f'{{"max_steps": {"9" * 5000}}}', "a.json: not usable JSON: a number of too many digits"),
+    ("a.toml", f"max_steps = {'9' * 5000}", "a.toml: not usable TOML: a number of too many digits"),
+    ("a.yaml", f"tools: {'[' * 100_000}", "a.yaml: not valid YAML: "),
+    ("a.json", f'{{"tools": {"[" * 100_000}', "a.json: not usable JSON: nested too deep"),
+    ("a.toml", f"tools = {'[' * 100_000}", "a.toml: not usable TOML: nested too deep"),
     ("a.ini", "", "a.ini: not a spec file: its name must end in .yaml, .yml, .json, .toml, .py"),
 ]
 
