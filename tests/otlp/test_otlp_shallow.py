@@ -75,6 +75,14 @@ def test_a_flood_of_scopes_is_rejected_and_a_large_resource_is_read_once(monkeyp
         shallow.shallow(delimited(0x0A, group + b"\x12\x02\x12\0"))
 
 
+@pytest.mark.parametrize("scopes", [[4], [1, 3], [0, 2, 2]], ids=str)
+def test_more_items_than_are_allowed_are_rejected(scopes: list[int]) -> None:
+    body = b"".join(delimited(0x0A, delimited(0x12, b"\x12\0" * count)) for count in scopes)
+    assert sum(len(group.items) for group in shallow.shallow(body, 4)) == 4
+    with pytest.raises(TooLarge, match="more than 3 spans or log records in one request"):
+        shallow.shallow(body, 3)
+
+
 def test_no_more_envelopes_are_remembered_than_the_bound() -> None:
     for number in range(2_000):
         shallow.envelope(b"", ScopeSpans(schema_url=f"https://schema/{number}").SerializeToString())

@@ -68,16 +68,18 @@ class Group:
     items: Sequence[bytes]
 
 
-def shallow(body: bytes) -> tuple[Group, ...]:
+def shallow(body: bytes, max_items: int | None = None) -> tuple[Group, ...]:
     """Cut an Export*ServiceRequest into groups, in order; scopes without items are left out.
 
-    Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS. Items are
-    not looked into.
+    Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS or
+    max_items. Items are not looked into.
     """
     request = _parsed(body)
     resources = list(request.resources)
     if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
         raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
+    if max_items and sum(len(scope.items) for resource in resources for scope in resource.scopes) > max_items:
+        raise TooLarge(f"more than {max_items} spans or log records in one request")
     request.ClearField("resources")
     request_wire = request.SerializeToString()
     groups: list[Group] = []

@@ -24,6 +24,10 @@ from luckrate_otel.telemetry import Span
 # Spans decoded before they are read, a bound on what a request takes beside its bytes; more at once gains nothing.
 _AT_ONCE = 128
 
+# A span with ids and times takes 60 bytes, so 64 MiB hold no more than these; empty ones, which take two, would hold a
+# core for minutes.
+MAX_ITEMS = 1_048_576
+
 
 @record(frozen=True, slots=True)
 class Payload:
@@ -73,11 +77,11 @@ class Reader:
         self._recent = Recent()
 
     def traces(self, body: bytes, open_traces: Container[bytes]) -> Reading:
-        """Take a traces request apart. Raises Rejected if it is none.
+        """Take a traces request apart. Raises Rejected if it is none, TooLarge past MAX_ITEMS.
 
         A request in which nothing concerns an agent run leaves as the very bytes it came with.
         """
-        groups = shallow(body)
+        groups = shallow(body, MAX_ITEMS)
         count = sum(len(group.items) for group in groups)
         if not _concerns_agents(body, groups):
             links = self._links([wire for group in groups for wire in group.items], (), open_traces)
@@ -169,11 +173,11 @@ class Reader:
         return self.span(held.payload.wire, held.payload.envelope) or held.facts
 
     def logs(self, body: bytes, open_traces: Container[bytes]) -> Reading:
-        """Take a logs request apart. Log records always pass; those of agent runs are read besides.
+        """Take a logs request apart. Log records always pass; those of agent runs are read besides. Raises as traces().
 
         The first of them may open a trace, as a span may.
         """
-        groups = shallow(body)
+        groups = shallow(body, MAX_ITEMS)
         count = sum(len(group.items) for group in groups)
         arrivals: list[Arrival] = []
         failed = 0
