@@ -62,6 +62,36 @@ def test_words_that_each_turn_repeats_are_kept_once() -> None:
     assert store.history("shop", "c", 30).turns == ("a", "b")
 
 
+def test_what_an_earlier_process_saw_is_missing_to_every_later_run() -> None:
+    """But not to the run that it saw first, nor to other conversations."""
+    before = Conversations()
+    before.remember(said("two", 20, "and now refund it"), 100)
+    before.remember(said("one", 10, "look order 1 up"), 101)
+    begun = before.begun(said("two", 20))
+    assert begun is not None
+    store = Conversations()
+    store.resume([begun])
+    assert store.history("shop", "c", 10) == History()
+    assert store.history("shop", "c", 20) == History(missing=True)
+    assert store.history("shop", "d", 20) == History()
+    assert store.history("bank", "c", 20) == History()
+    store.remember(said("three", 30, "thanks"), 102)
+    assert store.history("shop", "c", 40) == History(("thanks",), missing=True)
+    assert store.begun(said("three", 30)) == begun
+
+
+def test_a_run_without_conversation_begins_none() -> None:
+    assert Conversations().begun(said("one", 10, "hello", conversation="")) is None
+
+
+def test_what_is_kept_of_a_conversation_holds_neither_its_id_nor_its_words() -> None:
+    store = Conversations()
+    store.remember(said("one", 10, "look order 1 up", conversation="customer-17"), 100)
+    begun = store.begun(said("one", 10, conversation="customer-17"))
+    assert begun is not None
+    assert (len(begun.digest), begun.start_ns) == (16, 10)
+
+
 def test_a_conversation_that_was_never_seen_looks_like_a_new_one() -> None:
     assert Conversations().history("shop", "c", 1) == History()
 

@@ -1,13 +1,15 @@
 """What was said and done in earlier traces of the same conversation, so that later arguments can be traced to it.
 
-The store belongs to one process: another replica has seen other traces, and a restart forgets. A conversation id means
-something only within its service.
+The store belongs to one process: another replica has seen other traces, and a restart forgets what was said. That
+something was said can be kept elsewhere (`begun`, `resume`), so that what comes from there is not taken for invented. A
+conversation id means something only within its service.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from luckrate_otel.model import History, Step, Trajectory, Turn
 
@@ -20,6 +22,17 @@ _OBJECT_BYTES = 100  # an estimate for a text, a mapping entry or a record besid
 _DEPTH = 8
 
 _Key = tuple[str, str]  # service, conversation id
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """That a conversation had a turn, and nothing of what was said. digest: 16 bytes, of its service and id.
+
+    start_ns: of its first run that is known, epoch nanoseconds as in its spans.
+    """
+
+    digest: bytes
+    start_ns: int
 
 
 @dataclass(slots=True)
@@ -58,6 +71,7 @@ class Conversations:
         self._with_steps: dict[tuple[_Key, str], _Past] = {}  # oldest first, as dicts keep their order
         self._by_age: dict[tuple[_Key, str], _Past] = {}
         self._emptied: dict[_Key, None] = {}  # conversations of which only `lost` is left
+        self._before: dict[bytes, int] = {}  # digest → start of its first run, of an earlier process
         self.size = 0
 
     def __len__(self) -> int:
@@ -85,6 +99,19 @@ class Conversations:
         self._keep(key, trajectory.run_id, conversation, past)
         self._make_room()
 
+    def begun(self, trajectory: Trajectory) -> Begun | None:
+        """What a later process must know of the conversation of a run that is remembered; None if it has none."""
+        if not trajectory.conversation_id:
+            return None
+        key = (service_of(trajectory), trajectory.conversation_id)
+        digest = _digest(key)
+        starts = [past.start_ns for past in self._conversations.get(key, _Conversation()).runs.values()]
+        return Begun(digest, min([trajectory.start_ns, *starts, self._before.get(digest, trajectory.start_ns)]))
+
+    def resume(self, begun: Iterable[Begun]) -> None:
+        """Take up what an earlier process knew: its turns are missing to every later run of the same conversation."""
+        self._before.update((one.digest, one.start_ns) for one in begun)
+
     def place(self, run: Trajectory) -> Trajectory:
         """The run within its conversation: with what its earlier runs hold, and without the calls they have shown.
 
@@ -106,15 +133,16 @@ class Conversations:
         """What earlier runs of the conversation hold, oldest first.
 
         before_ns: start of the run that asks (epoch nanoseconds, as in its spans); only runs that started before count.
-        missing: something of the conversation is known to have been dropped. One that began before this process did
-        looks like a new one.
+        missing: something of the conversation is known to have been dropped, or an earlier process has seen it. One
+        that began in another replica looks like a new one.
         """
         conversation = self._conversations.get((service, conversation_id), _Conversation())
         earlier = [past for past in conversation.runs.values() if past.start_ns < before_ns]
         runs = sorted(
             (past for past in earlier if before_ns - past.start_ns <= self._max_age_ns), key=lambda past: past.start_ns
         )
-        lost = conversation.lost or len(runs) < len(earlier) or any(past.lost for past in runs)
+        begun_ns = self._before.get(_digest((service, conversation_id)), before_ns)
+        lost = begun_ns < before_ns or conversation.lost or len(runs) < len(earlier) or any(past.lost for past in runs)
         return History(
             turns=tuple(text for past in runs for text in past.turns),
             steps=tuple(step for past in runs for step in past.steps),
@@ -168,6 +196,10 @@ class Conversations:
             key = next(iter(self._emptied))
             del self._emptied[key], self._conversations[key]
             self.size -= _OBJECT_BYTES
+
+
+def _digest(key: _Key) -> bytes:
+    return sha256("\x1f".join(key).encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def _without_repeats(run: Trajectory, known: Container[str]) -> Trajectory:

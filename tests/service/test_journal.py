@@ -15,13 +15,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from luckrate_otel.conversation import Begun
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
 from luckrate_otel.service.journal import file as journal_file
 from luckrate_otel.service.journal import room as journal_room
 from luckrate_otel.service.journal.file import Full, JournalFile, Kept
 from luckrate_otel.service.journal.journal import LARGE_BYTES, Journal
 from luckrate_otel.service.journal.packing import Packer
-from luckrate_otel.service.journal.rows import ROW_BYTES, Body, Change, Judged, Left, Piece, merge
+from luckrate_otel.service.journal.rows import ROW_BYTES, Body, Change, Judged, Left, Piece, Talk, merge
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 
@@ -65,6 +66,22 @@ def test_rows_go_and_what_one_of_two_destinations_has_is_noted(tmp_path: Path) -
     )
     assert kept == Kept([Body(3, TRACES, 2, b"three", ("two",))], PIECES[1:])
     assert written(tmp_path, Change(delivered=[(3, "")])) == Kept([], PIECES[1:])
+
+
+def test_a_conversation_is_kept_once_and_goes_when_its_time_is_over(tmp_path: Path) -> None:
+    def talk(name: bytes, start_ns: int, until_ns: int) -> Talk:
+        return Talk(Begun(name * 16, start_ns), until_ns)
+
+    kept = written(tmp_path, Change(talks=[talk(b"a", 5, 100), talk(b"b", 6, 200)]), Change(talks=[talk(b"a", 5, 300)]))
+    assert kept == Kept(talks=[talk(b"a", 5, 300), talk(b"b", 6, 200)])
+    assert written(tmp_path, Change(now_ns=200)) == Kept(talks=[talk(b"a", 5, 300)])
+    assert written(tmp_path, Change(now_ns=300)) == Kept()
+
+
+def test_beyond_their_number_the_oldest_conversations_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_file, "MAX_TALKS", 2)
+    talks = [Talk(Begun(bytes([n]) * 16, n), 100 + n) for n in range(4)]
+    assert written(tmp_path, Change(talks=talks), Change(now_ns=50)) == Kept(talks=talks[2:])
 
 
 def test_many_rows_take_several_statements(tmp_path: Path) -> None:
@@ -201,7 +218,7 @@ def test_what_can_be_read_of_a_torn_file_is_kept(tmp_path: Path, monkeypatch: py
 def test_steps_are_merged_unless_something_comes_after_it_went() -> None:
     comes, goes = Change(pieces=PIECES[:1]), Change(settled=[A])
     assert merge([comes, goes]) == [
-        Change(bodies=[], pieces=PIECES[:1], left=[], judged=[], delivered=[], settled=[A], final=[])
+        Change(bodies=[], pieces=PIECES[:1], left=[], judged=[], talks=[], delivered=[], settled=[A], final=[])
     ]
     assert merge([goes, comes]) == [goes, comes]
     assert merge([Change(final=[f"{A}:root"]), Change(judged=JUDGED)]) == [

@@ -6,6 +6,7 @@ A crash is played by copying the journal's files at that moment and starting a s
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +19,8 @@ import grpc.aio
 from luckrate_otel.config import parse
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.encode import LogEvent, encode_span, logs_request, our_envelope, traces_request
-from luckrate_otel.otlp.shallow import shallow
+from luckrate_otel.otlp.shallow import Envelope, shallow
+from luckrate_otel.record import replace
 from luckrate_otel.service.server import Server
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.spec import Spec
@@ -46,9 +48,9 @@ def tool(span_id: str, parent: str, name: str, at: int = 1) -> bytes:
     return span(span_id, parent, {**called, "gen_ai.tool.call.arguments": '{"order": "A-1029"}'}, at)
 
 
-def chat(span_id: str, parent: str) -> bytes:
-    messages = '[{"role": "user", "parts": [{"type": "text", "content": "Where is order A-1029?"}]}]'
-    return span(span_id, parent, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages})
+def chat(span_id: str, parent: str, text: str = "Where is order A-1029?", at: int = 1) -> bytes:
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+    return span(span_id, parent, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages}, at)
 
 
 @dataclass
@@ -183,6 +185,37 @@ def test_a_run_below_a_root_that_nobody_reads_is_known_to_be_whole_after_a_crash
                 assert two.found()["01"]["luckrate.close_reason"] == "root"
 
     within(40, scenario)
+
+
+def test_what_the_user_said_before_a_crash_is_missing_and_not_invented(tmp_path: Path) -> None:
+    """The second turn is about an order of the first: grounded there without the crash, and unknown after it."""
+    grounds = Spec.from_mapping({"name": "s", "ground": True})
+    clocks = "settle: 200ms, verdict_after: 1h"
+
+    def turn(first: str, start_ns: int, *said: bytes) -> list[bytes]:
+        talk: dict[str, Value] = {**AGENT, "gen_ai.conversation.id": "customer-17"}
+        head = Head(first * 16, first * 8, "", "n", 1, start_ns, start_ns + 9)
+        return [_in_trace(first * 16, wire) for wire in said] + [encode_span(Span(head, talk))]
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one", clocks, grounds) as one:
+            await one.send(*turn("01", 10, chat("11", "01", at=11)))
+            await one.until(verdicts=1)
+            async with life(await one.crashed(), clocks, grounds) as two:
+                for each in (one, two):
+                    await each.send(*turn("02", 20, chat("12", "02", "Cancel it.", 21), tool("13", "02", "lookup", 23)))
+                await one.until(verdicts=2)
+                await two.until(verdicts=1)
+                assert one.found()["02"]["luckrate.path"] == "ok"
+                assert two.found()["02"]["luckrate.path"] == "unknown"
+                assert "ground" in two.found()["02"]["luckrate.not_evaluated"]
+
+    within(40, scenario)
+
+
+def _in_trace(trace_id: str, wire: bytes) -> bytes:
+    decoded = decode_span(wire, Envelope())
+    return encode_span(replace(decoded, head=replace(decoded.head, trace_id=trace_id)))
 
 
 def test_what_was_released_does_not_leave_twice_but_counts(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ class Intake:
         """Judge and release what is due. Costs next to nothing when nothing is. Not to be cancelled."""
         await self._settle(self._assembler.take(self._clock()))
         if self._keeping is not None:
-            self._keeping.sweep()
+            self._keeping.sweep(self._wall())
 
     async def finish(self) -> None:
         """Judge all that is open and hand it to the queues; nothing may be accepted afterwards."""
@@ -197,7 +197,7 @@ class Intake:
             self._send(out, sendings, None)
             return
         await self._keeping.hand_over(
-            effects, sendings, wall_ns, lambda change: self._send(out, sendings, change), forget=forget
+            effects, sendings, out.begun, wall_ns, lambda change: self._send(out, sendings, change), forget=forget
         )
 
     def _sendings(self, out: Sendings, wall_ns: int) -> list[Sending]:
@@ -242,6 +242,7 @@ class Intake:
         for run in kept.judged:
             if run.until_ns > wall_ns:
                 self._assembler.restore_judged(run.run_id, run.revision, now_ns + run.until_ns - wall_ns)
+        self._judge.resume(talk.begun for talk in kept.talks if talk.until_ns > wall_ns)
         keeping.restore(kept.pieces)
         again = Again(self._reader)
         again.note(kept.left)

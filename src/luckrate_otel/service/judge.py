@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from luckrate_otel import pipeline
 from luckrate_otel.annotate import Evaluated, Point, SpanNote
 from luckrate_otel.assemble import Closed, Effect, Final, Held, Release
-from luckrate_otel.conversation import Conversations
+from luckrate_otel.conversation import Begun, Conversations
 from luckrate_otel.model import Verdict, VerdictLabel
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class Sendings:
     """What a round of verdicts sends: spans with their envelopes, our own log events, and metric points.
 
-    points: (point, trace id, span id of its exemplar).
+    points: (point, trace id, span id of its exemplar). begun: conversations of its runs, for the journal.
     """
 
     spans: list[tuple[Envelope, bytes]] = field(default_factory=list)
@@ -48,6 +48,7 @@ class Sendings:
     points: list[Measured] = field(default_factory=list)
     graded: int = 0
     ungraded: list[str] = field(default_factory=list)
+    begun: list[Begun] = field(default_factory=list)
 
 
 @record(frozen=True, slots=True)
@@ -103,6 +104,10 @@ class Judge:
         """Whether the verdict on this run waits for an evaluation."""
         return run_id in self._waiting
 
+    def resume(self, begun: Iterable[Begun]) -> None:
+        """Know of conversations that an earlier process has seen."""
+        self._conversations.resume(begun)
+
     def is_due(self, now_ns: int) -> bool:
         """Whether settle() has something to do even without effects."""
         return self._waiting.is_due(now_ns)
@@ -131,6 +136,8 @@ class Judge:
         try:
             graded = pipeline.grade(run, self.specs, self._conversations.place)
             self._conversations.remember(graded.trajectory, now_ns)
+            if (begun := self._conversations.begun(graded.trajectory)) is not None:
+                out.begun.append(begun)
             waits = self._report(closed, graded, now_ns, out)
             notes = {note.span_id: _decided(note) if waits else note for note in graded.annotations.spans}
         except Exception:  # noqa: BLE001 - grading never harms forwarding

@@ -97,12 +97,13 @@ class Server:
         clocks = build.clocks(config.clocks, self._specs)
         self._assembler = Assembler(clocks, build.limits(config.limits), restore=reader.restore)
         late_window_ns = int(config.clocks.late_window * 10**9)
-        conversations = Conversations(
-            max_bytes=config.limits.conversation_bytes, max_age_ns=int(config.limits.conversation_age * 10**9)
-        )
+        conversation_age_ns = int(config.limits.conversation_age * 10**9)
+        conversations = Conversations(max_bytes=config.limits.conversation_bytes, max_age_ns=conversation_age_ns)
         self._judge = Judge(self._specs, conversations, self._repeats)
         self._keeping = (
-            Keeping(self._journal, self._assembler, late_window_ns, self._judge.awaits) if self._journal else None
+            Keeping(self._journal, self._assembler, late_window_ns, conversation_age_ns, self._judge.awaits)
+            if self._journal
+            else None
         )
         self._registry = CollectorRegistry()
         self._balance = Balance(self.ledger, self._assembler.counts, self._senders)

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from luckrate_otel.conversation import Begun
 from luckrate_otel.errors import ConfigError, Problem
 from luckrate_otel.service.journal.packing import unpack
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
-from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece
+from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece, Talk
 from luckrate_otel.service.signals import Signal
 
 _log = logging.getLogger(__name__)
@@ -31,6 +32,9 @@ VERSION: Final = 2
 
 # A file up to this size is checked whole at start; a larger one would take too long, and is checked as it is read.
 CHECKED_BYTES: Final = 512 * 2**20
+
+# Conversations that are known to have begun; 5 MB here, and 10 MB in the memory of the next process.
+MAX_TALKS: Final = 65_536
 
 # Seconds between two looks at how many pages are in use; what is written in between is added up.
 MEASURED_EVERY: Final = 0.05
@@ -50,6 +54,7 @@ CREATE INDEX IF NOT EXISTS pieces_by_trace ON pieces (trace);
 CREATE TABLE IF NOT EXISTS left (trace TEXT, forwarded BLOB, judged BLOB, span_ids BLOB);
 CREATE INDEX IF NOT EXISTS left_by_trace ON left (trace);
 CREATE TABLE IF NOT EXISTS judged (run TEXT PRIMARY KEY, revision INTEGER, until INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS talks (digest BLOB PRIMARY KEY, start INTEGER, until INTEGER) WITHOUT ROWID;
 """
 
 
@@ -65,6 +70,7 @@ class Kept:
     pieces: list[Piece] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    talks: list[Talk] = field(default_factory=list)
     broken: str = ""
 
 
@@ -160,6 +166,8 @@ class JournalFile:
                 kept.pieces.append(Piece(trace_id, Signal(signal), unpack(held), unpack(read), links))
             kept.left.extend(Left(*row) for row in self._sql.execute("SELECT * FROM left ORDER BY rowid"))
             kept.judged.extend(Judged(*row) for row in self._sql.execute("SELECT * FROM judged"))
+            for digest, start_ns, until_ns in self._sql.execute("SELECT * FROM talks"):
+                kept.talks.append(Talk(Begun(digest, start_ns), until_ns))
         except (sqlite3.Error, ValueError) as error:
             kept.broken = str(error)
         return kept
@@ -177,7 +185,7 @@ class JournalFile:
             with suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
         self._connect()
-        self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged)])
+        self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged, kept.talks)])
         _log.error(
             "journal %s cannot be read (%s); set aside as %s. Kept of it: %d requests and %d pieces of open traces",
             self.path, kept.broken, aside.name, len(kept.bodies), len(kept.pieces),
@@ -223,11 +231,14 @@ class JournalFile:
         self._insert("pieces", [(p.trace_id, str(p.signal), p.links, p.held, p.read) for p in change.pieces])
         self._insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
         self._insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
+        self._insert("talks", [(row.begun.digest, row.begun.start_ns, row.until_ns) for row in change.talks])
         self._deliver(change.delivered)
         self._leaving.update(row.trace_id for row in change.left)
         self._delete("pieces", "trace", change.settled)
         self._delete("left", "trace", _known(self._leaving, change.settled))
         self._delete("judged", "run", change.final)
+        if change.now_ns:
+            self._forget_talks(change.now_ns)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         for start in range(0, len(rows), _ROWS):
@@ -251,6 +262,12 @@ class JournalFile:
         if values:
             query = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - as above
             self._sql.execute(query, [json.dumps(values)])
+
+    def _forget_talks(self, now_ns: int) -> None:
+        """Those whose time is over, and beyond MAX_TALKS the oldest."""
+        query = "SELECT until FROM talks ORDER BY until DESC LIMIT 1 OFFSET ?"
+        beyond = self._sql.execute(query, [MAX_TALKS]).fetchone()
+        self._sql.execute("DELETE FROM talks WHERE until <= ?", [max(now_ns, beyond[0]) if beyond else now_ns])
 
     def _measure(self) -> None:
         self._measured = time.monotonic()

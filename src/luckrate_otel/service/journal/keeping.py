@@ -12,10 +12,11 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from luckrate_otel.assemble import Assembler, Closed, Effect, Final
+from luckrate_otel.conversation import Begun
 from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.packing import Packer
 from luckrate_otel.service.journal.pieces import forwarded_by, left_by, pieces_of, trace_of
-from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece
+from luckrate_otel.service.journal.rows import Body, Change, Judged, Left, Piece, Talk
 from luckrate_otel.service.reading import Reading
 from luckrate_otel.service.signals import Signal
 
@@ -24,6 +25,9 @@ Sending = tuple[Signal, bytes, int, tuple[str, ...]]
 
 # Rounds of verdicts between two looks at all traces that have rows, for those that closed without leaving anything.
 _SWEEP = 25
+
+# Rows of conversations between two looks at whose time is over.
+_TALKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +59,29 @@ class _Run:
 
 
 class Keeping:
-    """late_window_ns: how long after a verdict something late may come. awaits: whether the verdict on a closed run is
-    not spoken yet, because an evaluation may still come; its trace keeps its rows until then, so that a crash in
-    between costs nothing but the time waited."""
+    """late_window_ns: how long after a verdict something late may come. conversation_age_ns: how long a run may ask for
+    what was said in its conversation. awaits: whether the verdict on a closed run is not spoken yet, because an
+    evaluation may still come; its trace keeps its rows until then, so that a crash in between costs nothing but the
+    time waited."""
 
     def __init__(
         self,
         journal: Journal,
         assembler: Assembler,
         late_window_ns: int,
+        conversation_age_ns: int,
         awaits: Callable[[str], bool] = lambda _run_id: False,
     ) -> None:
         self.journal = journal
         self._assembler = assembler
         self.late_window_ns = late_window_ns
+        self._conversation_age_ns = conversation_age_ns
         self._awaits = awaits
         self._unspoken: dict[str, dict[str, _Run]] = {}  # by trace, then by run
         self._kept: set[str] = set()
         self._coming: Counter[str] = Counter()
         self._rounds = 0
+        self._talks = 0  # written since those whose time is over last went
         self._packer = Packer()
 
     def with_coming(self, opened: Container[bytes]) -> Container[bytes]:
@@ -117,14 +125,16 @@ class Keeping:
         self,
         effects: Sequence[Effect],
         sendings: Iterable[Sending],
+        begun: Iterable[Begun],
         wall_ns: int,
         then: Callable[[Change], None],
         *,
         forget: bool,
     ) -> asyncio.Future[None]:
-        """Verdicts and what they send, in one step. forget: whether final verdicts go; not at shutdown, when they are
-        final only for want of a process, and late spans still count as such after it."""
-        change = self._change(effects, self._bodies(sendings), wall_ns, forget=forget)
+        """Verdicts and what they send, in one step. begun: the conversations of their runs. forget: whether final
+        verdicts go; not at shutdown, when they are final only for want of a process, and late spans still count as such
+        after it."""
+        change = self._change(effects, self._bodies(sendings), begun, wall_ns, forget=forget)
         return self._begin(change, lambda _: then(change), owed=True)
 
     def forward(
@@ -134,9 +144,12 @@ class Keeping:
         change = Change(bodies=self._bodies(sendings), left=left)
         return self._begin(change, lambda _: then(change), owed=True)
 
-    def sweep(self) -> None:
-        """Let go of traces that closed without leaving anything to forward."""
+    def sweep(self, wall_ns: int) -> None:
+        """Let go of traces that closed without leaving anything to forward, and of conversations that are over."""
         self._rounds += 1
+        if self._talks > _TALKS:
+            self._talks = 0
+            self.journal.note(Change(now_ns=wall_ns))
         if self._rounds % _SWEEP == 0:
             settled = [trace_id for trace_id in self._kept if self._is_settled(trace_id)]
             if settled:
@@ -147,7 +160,9 @@ class Keeping:
         """Know the traces that have rows since an earlier process."""
         self._kept.update(piece.trace_id for piece in pieces)
 
-    def _change(self, effects: Sequence[Effect], bodies: list[Body], wall_ns: int, *, forget: bool) -> Change:
+    def _change(
+        self, effects: Sequence[Effect], bodies: list[Body], begun: Iterable[Begun], wall_ns: int, *, forget: bool
+    ) -> Change:
         closed = [effect for effect in effects if isinstance(effect, Closed)]
         spoken = self._spoken(closed)
         seen = {trace_of(effect) for effect in effects} | {run.trace_id for run in spoken}
@@ -163,10 +178,13 @@ class Keeping:
         judged = {run.run_id: Judged(run.run_id, run.revision, until_ns) for run in spoken}
         replaced = [run_id for e in closed for run_id in e.supersedes if run_id not in judged]
         final = [effect.run_id for effect in effects if isinstance(effect, Final)] if forget else []
+        talks = [Talk(one, wall_ns + self._conversation_age_ns) for one in begun]
+        self._talks += len(talks)
         return Change(
             bodies=bodies,
             left=_joined(left),
             judged=list(judged.values()),
+            talks=talks,
             settled=settled,
             final=[*replaced, *final],
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from luckrate_otel.conversation import Begun
 from luckrate_otel.service.signals import Signal
 
 # Charged for each row beside its bytes: the record's head, its place in the tree, an index entry.
@@ -73,28 +74,38 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation that had a turn: Begun, and until when (wall clock) a run may ask for what was said in it."""
+
+    begun: Begun
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One atomic step: rows that come, then rows that go.
 
     delivered: (number, destination) pairs, destination "" with the last of them. settled: traces of which nothing
-    waits. final: run ids that nothing late can change any more.
+    waits. final: run ids that nothing late can change any more. now_ns: conversations go whose time is over by then.
     """
 
     bodies: Sequence[Body] = ()
     pieces: Sequence[Piece] = ()
     left: Sequence[Left] = ()
     judged: Sequence[Judged] = ()
+    talks: Sequence[Talk] = ()
     delivered: Sequence[tuple[int, str]] = ()
     settled: Sequence[str] = ()
     final: Sequence[str] = ()
+    now_ns: int = 0
 
     def __bool__(self) -> bool:
-        return bool(
-            self.bodies or self.pieces or self.left or self.judged or self.delivered or self.settled or self.final
-        )
+        rows = (self.bodies, self.pieces, self.left, self.judged, self.talks)
+        return any(rows) or bool(self.delivered or self.settled or self.final or self.now_ns)
 
     def touched(self) -> set[str | int]:
-        """Numbers, trace ids and run ids of its rows: two steps that share one must keep their order."""
+        """Numbers, trace ids and run ids of its rows: two steps that share one must keep their order. Rows of
+        conversations need none, as each says all that is known."""
         return {
             *(row.number for row in self.bodies),
             *(number for number, _ in self.delivered),
@@ -143,7 +154,9 @@ def _joined(changes: Sequence[Change]) -> Change:
         [row for change in changes for row in change.pieces],
         [row for change in changes for row in change.left],
         [row for change in changes for row in change.judged],
+        [row for change in changes for row in change.talks],
         [pair for change in changes for pair in change.delivered],
         [trace_id for change in changes for trace_id in change.settled],
         [run_id for change in changes for run_id in change.final],
+        max(change.now_ns for change in changes),
     )
