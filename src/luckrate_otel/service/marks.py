@@ -1,7 +1,7 @@
 """Whether encoded spans or log records may be an agent's: a search for the attribute keys that the conventions use.
 
 Every byte of other people's telemetry is searched, which is most of what passing it on costs: for all keys at once that
-takes a tenth of what Python's `in` takes for each in turn.
+takes between a tenth and two thirds of what `in` takes for each in turn, by the text.
 """
 
 from __future__ import annotations

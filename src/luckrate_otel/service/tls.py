@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class _Current:
             if stamp != self._stamp:
                 self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
                 self.context = _fresh_context(self._tls)
-                log.info("TLS certificate of %s read again", self._name)
+                _log.info("TLS certificate of %s read again", self._name)
         except (OSError, ssl.SSLError) as error:
-            log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
+            _log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
         return self.context
 
 
@@ -111,7 +111,7 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
                 stamps[0] = stamp
                 latest[0] = certificates()
         except OSError as error:
-            log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
+            _log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
         return latest[0]
 
     latest = [certificates()]
