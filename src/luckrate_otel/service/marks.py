@@ -1,18 +1,22 @@
 """Whether encoded spans or log records may be an agent's: a search for the attribute keys that the conventions use.
 
-Every byte of other people's telemetry is searched, which is most of what passing it on costs: for all keys at once that
-takes between a tenth and two thirds of what `in` takes for each in turn, by the text.
+Every byte of other people's telemetry is searched, which is much of what passing it on costs: 1.5 µs a KiB for all keys
+at once, whatever the text; `in` takes 2 to 14 for each in turn.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from luckrate_otel.adapters import MARKERS
 
-_SEARCH: Final = BytesAhoCorasick(MARKERS)
+# The library looks for the rarest byte of all patterns first. It takes that to be the dot, which is in every key: quick
+# in prose, but telemetry is full of dots, and each takes it out of its stride (3.5 µs a KiB). Patterns with no byte in
+# common leave it nothing to look for. These are in no text, and a span found by one is only decoded in vain.
+_APART: Final = tuple(bytes([byte]) * 32 for byte in range(0xF8, 0xFC))
+_SEARCH: Final = BytesAhoCorasick([*MARKERS, *_APART], implementation=Implementation.DFA)
 _OVERLAP: Final = max(map(len, MARKERS)) - 1
 
 # Most spans of agents say at once that they are; where they do, asking costs a third of the search.
