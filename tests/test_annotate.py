@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -258,3 +259,21 @@ def test_records_and_frozen_dataclasses_are_copied_by_the_same_replace() -> None
     assert copy_with(SpanEvent("a", 1), name="b") == SpanEvent("b", 1)
     assert copy_with(FACTS[0].head, name="b").name == "b"
     assert FACTS[0].head.name == ROOT
+
+
+PAGE = (Path(__file__).parents[1] / "docs/metrics.md").read_text("utf-8")
+
+
+def test_the_page_names_all_that_is_written() -> None:
+    """Not those of ours alone: whoever searches or masks by name needs the borrowed ones as well."""
+    run = copy_with(TRAJECTORY, conversation_id="c1")
+    written = annotate(RUN, run, verdict(violation(), violation("taint", step=1), violation("max_steps", step=None)))
+    assert written.event
+    maps = [written.event.attributes, *(note.attributes for note in written.spans)]
+    maps += [event.attributes for note in written.spans for event in note.events]
+    names = {name for attributes in maps for name in attributes}
+    short = {
+        name.removeprefix("gen_ai.evaluation") for name in names
+    }  # the page says `gen_ai.evaluation.name`, `.score.label`, …
+    assert {"gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.conversation.id", "log.record.uid"} <= names
+    assert [name for name in sorted(short) if f"{name}`" not in PAGE] == []

@@ -10,13 +10,17 @@ from panels import METRICS, NO_DATA, bars, choice, datasource, lines, number, qu
 
 TRACES = DataSourceRef(type_val="jaeger", uid="${jaeger_datasource}")
 SPEC = 'luckrate_spec_name=~"$spec"'
+# What a violation of the run as a whole has not.
+OF_A_STEP = ("gen_ai_tool_name", "gen_ai_agent_name")
 
 
 def counted(metric: str, chosen: str, by: str = "") -> str:
     """How often in the time range. A counter that appears with its first event has no earlier value, so `increase`
-    would miss that event; one that is new in the range is therefore read as it stands."""
+    would miss that event; one that is new in the range is therefore read as it stands. Ten minutes, not one moment: a
+    scrape that failed then would make all that was ever counted look new."""
     series = f"{metric}{{{chosen}}}"
-    return f"sum{by}(({series} unless {series} offset $__range) or increase({series}[$__range]))"
+    before = f"last_over_time({series}[10m] offset $__range)"
+    return f"sum{by}(({series} unless {before}) or increase({series}[$__range]))"
 
 
 def runs(output: str, path: str = "") -> str:
@@ -59,7 +63,9 @@ def square() -> stat.Panel:
 
 
 def by(label: str, metric: str) -> str:
-    return f"{counted(metric, SPEC, f' by ({label}) ')} > 0"
+    """Counts by a label; where it is empty the bar would have no name, so it gets one."""
+    found = f"{counted(metric, SPEC, f' by ({label}) ')} > 0"
+    return f'label_replace({found}, "{label}", "the run", "{label}", "")' if label in OF_A_STEP else found
 
 
 def agents() -> table.Panel:
@@ -169,7 +175,7 @@ def luck() -> dashboard.Dashboard:
         .with_panel(
             bars(
                 "Violations by tool",
-                "A run-level violation has no tool.",
+                "Those of the run as a whole have no tool.",
                 by("gen_ai_tool_name", metric="luckrate_violations_total"),
                 "{{gen_ai_tool_name}}",
             )
@@ -177,7 +183,7 @@ def luck() -> dashboard.Dashboard:
         .with_panel(
             bars(
                 "Violations by agent",
-                "Who made the call, of the agents in a run.",
+                "Who made the call, of the agents in a run; or the run, if no agent has a name.",
                 by("gen_ai_agent_name", metric="luckrate_violations_total"),
                 "{{gen_ai_agent_name}}",
             )

@@ -28,7 +28,8 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.path}: " if self.path else ""
         where = f"line {self.line}: " if self.line is not None else ""
-        return f"{where}{place}{self.message}"
+        # One line, also where a library's words, or a key of the document, have several.
+        return " ".join(filter(None, map(str.strip, f"{where}{place}{self.message}".splitlines())))
 
 
 class _Problems(LuckrateError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -49,5 +48,17 @@ def _told(name: str, trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def _like(pattern: str, value: str) -> bool:
-    parts = (re.escape(part) for part in pattern.split("*"))
-    return re.fullmatch(".*".join(parts), value, re.DOTALL) is not None
+    """Each part at the first place where it can stand. As a regular expression, stars would try all places."""
+    first, *parts = pattern.split("*")
+    if not parts:
+        return value == pattern
+    *parts, last = parts
+    if len(value) < len(first) + len(last) or not (value.startswith(first) and value.endswith(last)):
+        return False
+    at = len(first)
+    for part in parts:
+        found = value.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= len(value) - len(last)

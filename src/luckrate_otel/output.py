@@ -16,9 +16,11 @@ from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
+from luckrate_otel.rules.automaton import TooLong
 from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
 from luckrate_otel.rules.path import number
 from luckrate_otel.rules.patterns import parse_pattern
+from luckrate_otel.rules.search import found
 from luckrate_otel.telemetry import Status, Value
 from luckrate_otel.vocabulary import EVALUATION_NAME
 
@@ -166,10 +168,15 @@ def _checked(trajectory: Trajectory, by: ByCheck | None) -> OutputState | None:
     final = trajectory.final_output
     if by is None or final is None:
         return None
-    found = by.regex is None or by.regex.search(final) is not None
-    if not (found and all(part in final for part in by.contains)):
-        return OutputState.NOT_OK
-    if by.schema is not None and not _fits(by.schema, final):
+    try:
+        good = (
+            all(part in final for part in by.contains)
+            and (by.regex is None or found(by.regex, final))
+            and (by.schema is None or _fits(by.schema, final))
+        )
+    except TooLong:
+        return OutputState.UNKNOWN
+    if not good:
         return OutputState.NOT_OK
     return OutputState.OK if by.python is None else _called(by.python, final)
 

@@ -315,7 +315,8 @@ def _specs(item: pytest.Item, marker: pytest.Mark) -> tuple[Spec, ...]:
             for spec in given
         )
     except SpecError as error:
-        pytest.fail(str(error), pytrace=False)
+        problems = str(error)
+    pytest.fail(problems, pytrace=False)  # out here, as pytest shows an exception that was being handled as well
 
 
 def _path(item: pytest.Item, name: str | Path) -> Path:

@@ -100,13 +100,18 @@ def _run_python(text: str, source: str) -> Document:
     names: dict[str, Any] = {"__name__": "luckrate_spec", "__file__": source}
     try:
         exec(code, names)  # noqa: S102 - the operator named this file to be run
+    except SpecError as error:
+        line = _own_line(error, source)
+        told = tuple(Problem(problem.path, problem.message, line) for problem in error.problems)
+        return Document(None, source, problems=told)
     except LuckrateError as error:
         return Document(None, source, problems=(Problem("", str(error), _own_line(error, source)),))
     except Exception as error:  # noqa: BLE001 - whatever an operator's file raises is that file's problem
         words = f"raised {type(error).__name__}: {error}".rstrip(": ")
         return Document(None, source, problems=(Problem("", words, _own_line(error, source)),))
-    except SystemExit:
-        return Document(None, source, problems=(Problem("", "calls sys.exit(); a spec file only defines SPEC"),))
+    except SystemExit as error:
+        words = f"calls sys.exit(); a spec file only defines {PYTHON_NAME}"
+        return Document(None, source, problems=(Problem("", words, _own_line(error, source)),))
     if PYTHON_NAME not in names:
         return Document(
             None, source, problems=(Problem("", f"defines no {PYTHON_NAME}; write {PYTHON_NAME} = {{...}}"),)

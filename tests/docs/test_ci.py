@@ -37,5 +37,17 @@ def test_the_workflow_runs_commands_that_exist() -> None:
     assert cli.parse(words[1:]).command == ["--", "python", "agent.py", "Refund order 88213."]
 
 
+def test_no_example_installs_a_name_that_anybody_could_register() -> None:
+    """On no index yet, so that `pip install luckrate-otel` fails today and runs a stranger's code tomorrow."""
+    pages = [
+        *ROOT.glob("docs/*.md"),
+        ROOT / "README.md",
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("examples/**/*.y*ml"),
+    ]
+    asked = [page.name for page in pages if re.search(r"pip install [^\n]*\bluckrate-otel\b", page.read_text("utf-8"))]
+    assert asked == []
+
+
 def test_the_example_spec_loads() -> None:
     assert load_spec(ROOT / "examples/ci/refunds.yaml").name == "refunds"

@@ -327,6 +327,7 @@ def test_a_spec_of_luckrate_0_3_is_taken_as_it_is() -> None:
         ({"agents": {"x": {"tools": ["*"]}}}, "agents.x.tools[0]"),
         ({"aliases": {"a": ["mcp__*__a"]}}, "aliases.a"),
         ({"untrusted": ["web_*"]}, "untrusted[0]"),
+        ({"tools": ["a"], "required": ["a*"]}, "required[0]"),
     ],
 )
 def test_tools_are_named_in_full(spec: dict[str, Any], path: str) -> None:

@@ -190,6 +190,7 @@ def test_a_marker_that_cannot_be_used_is_an_error_of_its_test(run: Any, marker: 
     result = run(f'@pytest.mark.{marker}\ndef test_it():\n    agent("look")\n')
     result.assert_outcomes(errors=1)
     assert any(words in line for line in result.outlines)
+    assert not any("another exception occurred" in line for line in result.outlines)
 
 
 def test_runs_must_be_a_number(run: Any) -> None:

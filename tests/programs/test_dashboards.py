@@ -85,6 +85,35 @@ def test_each_query_runs(seen: Seen, title: str, expression: str) -> None:
         until(lambda: seen.prometheus.query(written_out(expression)), 20, what=lambda: expression)
 
 
+# Values a minute, and what "Violations by tool" says of them after two hours with a range of one.
+BARS = {
+    "new in the range": ("x", "_x90 3x40", {"x": 3}),
+    "grew in the range": ("x", "3x90 5x40", {"x": 2}),
+    "old, and one scrape failed an hour ago": ("x", "3x59 stale 3x70", {}),
+    # A rule that no single call breaks has no tool, and a bar has a name all the same.
+    "of the run as a whole": ("", "_x90 3x40", {"the run": 3}),
+}
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("case", BARS)
+def test_a_bar_has_a_name_and_counts_what_is_of_its_range(tmp_path: Path, case: str) -> None:
+    tool, values, bars = BARS[case]
+    (asked,) = [str(param.values[1]) for param in QUERIES if param.values[0] == "Violations by tool"]
+    series = f'luckrate_violations_total{{luckrate_spec_name="s", luckrate_rule="r", gen_ai_tool_name="{tool}"}}'
+    told = [{"labels": f'{{gen_ai_tool_name="{name}"}}', "value": count} for name, count in bars.items()]
+    query = {"expr": f"round({written_out(asked)}, 1)", "eval_time": "2h", "exp_samples": told}
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values}],
+        "promql_expr_test": [query],
+    }
+    (tmp_path / "tests.yml").write_text(json.dumps({"tests": [test]}), encoding="utf-8")
+    command = [program("promtool"), "test", "rules", "tests.yml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.programs
 def test_the_number_is_the_truth(seen: Seen) -> None:
     (rate,) = [param.values[1] for param in QUERIES if param.values[0] == "Luck Rate"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,16 +19,24 @@ from tests.programs.found import program
 from tests.programs.running import free_addresses, otelcol, scripted_model, until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = ["sdk", "red-team", "n8n"]
+FRAMEWORKS = ["langgraph", "crewai", "pydantic-ai"]
+# As the page has them, for a shell in a checkout: `.venv/bin/…`.
+COMMANDS = [
+    shlex.split(command)
+    for command in re.findall(r"`(\.venv/bin/[^`]+)`", (EXAMPLES / "README.md").read_text("utf-8"))
+    if not command.endswith(".venv")
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["sdk", "red-team", "n8n"])
+@pytest.mark.parametrize("name", HERE)
 def test_run(name: str) -> None:
     run(name)
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("name", ["langgraph", "crewai", "pydantic-ai"])
+@pytest.mark.parametrize("name", FRAMEWORKS)
 def test_run_with_its_framework(name: str) -> None:
     program(name)
     run(name)
@@ -36,6 +46,22 @@ def run(name: str) -> None:
     command = [sys.executable, str(EXAMPLES / "run.py"), name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_command_of_the_page_is_one_that_a_test_runs() -> None:
+    scripts = [words[2] for words in COMMANDS if words[1] == "examples/run.py"]
+    assert sorted(scripts) == sorted(HERE + FRAMEWORKS)
+    assert [words[1] for words in COMMANDS if words[1] != "examples/run.py"] == ["exec"]
+
+
+@pytest.mark.slow
+def test_the_command_of_ci_grades_the_agent_as_it_is_written() -> None:
+    (command,) = [words for words in COMMANDS if words[1] == "exec"]
+    python = {".venv/bin/python": [sys.executable], ".venv/bin/luckrate-otel": [sys.executable, "-m", "luckrate_otel"]}
+    words = [word for written in command for word in python.get(written, [written])]
+    done = subprocess.run(words, cwd=EXAMPLES.parent, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "  = pass: " in done.stdout
 
 
 @pytest.mark.programs

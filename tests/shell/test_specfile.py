@@ -70,7 +70,6 @@ PROBLEMS = [
     ("a.py", "import json\njson.loads('x')\n", "a.py: line 2: raised JSONDecodeError: Expecting value"),
     ("a.py", "def f(:\n", "a.py: line 1: not valid Python: "),
     ("a.py", "spec = {}\n", "a.py: defines no SPEC; write SPEC = {...}"),
-    ("a.py", "import sys\nsys.exit()\n", "a.py: calls sys.exit(); a spec file only defines SPEC"),
     ("a.json", '{"name": "a', "a.json: line 1: not valid JSON: Unterminated string starting"),
     ("a.yaml", f"name: a\nmax_steps: {'9' * 5000}", "a.yaml: line 2: max_steps: a number of too many digits"),
     ("a.json", f'{{"max_steps": {"9" * 5000}}}', "a.json: not usable JSON: a number of too many digits"),
@@ -78,6 +77,9 @@ PROBLEMS = [
     ("a.yaml", f"tools: {'[' * 100_000}", "a.yaml: not valid YAML: "),
     ("a.json", f'{{"tools": {"[" * 100_000}', "a.json: not usable JSON: nested too deep"),
     ("a.toml", f"tools = {'[' * 100_000}", "a.toml: not usable TOML: nested too deep"),
+    ("a.py", "import sys\nsys.exit()\n", "a.py: line 2: calls sys.exit(); a spec file only defines SPEC"),
+    ("a.py", "raise ValueError('one\\n\\n  two\\n')\n", "a.py: line 1: raised ValueError: one two"),
+    ("a.yaml", '"a\\nb": 1\n', "a.yaml: line 1: a b: unknown key"),
     ("a.ini", "", "a.ini: not a spec file: its name must end in .yaml, .yml, .json, .toml, .py"),
 ]
 
@@ -85,6 +87,14 @@ PROBLEMS = [
 @pytest.mark.parametrize(("name", "text", "message"), PROBLEMS, ids=[f"{row[0]}: {row[2][:40]}" for row in PROBLEMS])
 def test_each_problem_names_its_place(tmp_path: Path, name: str, text: str, message: str) -> None:
     assert problems(tmp_path, name, text)[0].startswith(message)
+
+
+def test_a_spec_made_in_python_tells_every_problem(tmp_path: Path) -> None:
+    text = "from luckrate_otel import Spec\n\nSPEC = Spec.from_mapping({'requird': [], 'k': 0})\n"
+    assert problems(tmp_path, "a.py", text) == [
+        "a.py: line 3: requird: unknown key; did you mean 'required'?",
+        "a.py: line 3: k: expected a whole number from 1 on, got 0",
+    ]
 
 
 def test_yaml_is_version_1_2(tmp_path: Path) -> None:

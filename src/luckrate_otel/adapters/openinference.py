@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from luckrate_otel.adapters import langgraph
 from luckrate_otel.adapters.base import call_facts, facts, name_of, tokens
@@ -224,15 +225,21 @@ def _unflatten(fields: Mapping[str, Value], role: str) -> Message:
 
 
 def _unquoted(call: Mapping[str, Value]) -> dict[str, Value]:
-    name = call.get("function.name")
-    # CrewAI's event listener writes repr(name): 'lookup_order' with its quotes.
-    name = name[1:-1] if isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == "'" else name
-    return {"id": call.get("id"), "name": name, "arguments": call.get("function.arguments")}
+    return {
+        "id": call.get("id"),
+        "name": _bare(call.get("function.name")),
+        "arguments": call.get("function.arguments"),
+    }
+
+
+def _bare(name: Value) -> Value:
+    """CrewAI's event listener writes repr(name): 'lookup_order' with its quotes."""
+    return name[1:-1] if isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == "'" else name
 
 
 def _definitions(attributes: Mapping[str, Value]) -> tuple[ToolDefinition, ...]:
     if "llm.tools" in attributes:
-        return definitions(attributes["llm.tools"])
+        return tuple(map(_with_bare_names, definitions(attributes["llm.tools"])))
     found: list[ToolDefinition] = []
     while (schema := attributes.get(f"llm.tools.{len(found)}.tool.json_schema")) is not None:
         one = definitions(schema)
@@ -240,6 +247,14 @@ def _definitions(attributes: Mapping[str, Value]) -> tuple[ToolDefinition, ...]:
             break
         found += one[:1]
     return tuple(found)
+
+
+def _with_bare_names(definition: ToolDefinition) -> ToolDefinition:
+    """The same listener cuts at a depth, below which it writes repr: the names of the required arguments, too."""
+    required = definition.parameters.get("required") if definition.parameters is not None else None
+    if definition.parameters is None or not isinstance(required, list):
+        return definition
+    return replace(definition, parameters={**definition.parameters, "required": [_bare(name) for name in required]})
 
 
 # ---- agents and chains -------------------------------------------------------------------------

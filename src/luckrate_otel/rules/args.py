@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from luckrate_otel.canonical import plain
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules.arguments import ARGS
+from luckrate_otel.rules.automaton import TooLong
 from luckrate_otel.rules.finding import argument_of, at_step, call, concluded, gap_of, inner_path, named
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -17,6 +18,7 @@ from luckrate_otel.telemetry import Value
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
     from luckrate_otel.spec import Spec
 
@@ -38,12 +40,23 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
         if step.args is None:
             gap = gap or gap_of(trajectory, index, "args")
         else:
-            errors = islice(validator.iter_errors(plain(step.args)), MAX_ERRORS)
+            errors, left = _errors(validator, plain(step.args))
             violations += _violations(trajectory, index, errors)
+            gap = gap or left
     return concluded(violations, gap=gap, activated=activated)
 
 
-def _violations(trajectory: Trajectory, index: int, errors: Iterator[ValidationError]) -> list[Violation]:
+def _errors(validator: Validator, args: Value) -> tuple[list[ValidationError], Gap | None]:
+    """The first errors, and why it cannot be told whether there are more."""
+    errors: list[ValidationError] = []
+    try:
+        errors.extend(islice(validator.iter_errors(args), MAX_ERRORS))
+    except TooLong:
+        return errors, Gap.TOO_LARGE
+    return errors, None
+
+
+def _violations(trajectory: Trajectory, index: int, errors: Iterable[ValidationError]) -> list[Violation]:
     told = {(inner_path(error.absolute_path), str(error.validator)): error for error in errors}
     return [_violation(trajectory, index, path, told[path, keyword]) for path, keyword in sorted(told)]
 

@@ -121,8 +121,9 @@ def _pattern(path: Path) -> re.Pattern[str]:
 def parse_schema(value: Value, place: Place) -> Validator | None:
     """A JSON Schema, 2020-12 unless it says otherwise, made ready. Nothing is ever fetched for it."""
     # Only here: it loads threads and a tenth of a second of modules, which most specs have no use for.
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
     from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
+
+    from luckrate_otel.rules.schemas import bounded  # noqa: PLC0415
 
     if not isinstance(value, Mapping | bool):
         place.problem(f"expected a JSON Schema, got {kind(value)}")
@@ -130,21 +131,34 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     try:
         schema = plain(value)
         draft = validator_for(schema, default=Draft202012Validator)
-        draft.check_schema(schema)
-    except SchemaError as error:
+        errors = sorted(draft(draft.META_SCHEMA).iter_errors(schema), key=lambda e: [str(p) for p in e.absolute_path])
+    except RecursionError:
+        place.problem("not a JSON Schema: nested too deeply")
+        return None
+    for error in errors:
         inner = place
         for part in error.absolute_path:
             inner = inner.at(part)
         inner.problem(f"not a JSON Schema: {_brief(error.message)}")
-        return None
-    except RecursionError:
-        place.problem("not a JSON Schema: nested too deeply")
-        return None
     bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
     for reference in bad:
         place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
     usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
-    return None if bad or not all(usable) else draft(schema)
+    return None if errors or bad or not all(usable) else bounded(draft)(_without_dialect(schema, draft))
+
+
+def _without_dialect(schema: Value, draft: type[Validator]) -> Value:
+    """Where a schema names its draft again, the library goes on with its own validator of that draft."""
+    if isinstance(schema, list):
+        return [_without_dialect(item, draft) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(draft.META_SCHEMA["$schema"]).rstrip("#")
+    return {
+        key: item if key in _DATA else _without_dialect(item, draft)
+        for key, item in schema.items()
+        if not (key == "$schema" and isinstance(item, str) and item.rstrip("#") == name)
+    }
 
 
 def _patterns(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:

@@ -45,6 +45,40 @@ def runs_away(pattern: re.Pattern[str]) -> bool:
     return _Reading(folds).ambiguous(parsed, frozenset(), rounds=1, fails=False)
 
 
+def degree(pattern: re.Pattern[str]) -> int:
+    """Which power of a text's length a search takes at most, if it does not run away: 2 for `a.*b`, 1 for `ab`."""
+    parsed = _parser.parse(pattern.pattern, pattern.flags)
+    wide = frozenset(i for i, width in enumerate(parsed.state.groupwidths) if width and width[1] >= MANY)
+    items = _flat(parsed)
+    at_start = ["AT_BEGINNING_STRING"] if pattern.flags & re.MULTILINE else ["AT_BEGINNING_STRING", "AT_BEGINNING"]
+    anchored = bool(items) and str(items[0][0]) == "AT" and str(items[0][1]) in at_start
+    return max(1, _ways(items, wide, fails=False) + (0 if anchored else 1))
+
+
+def _ways(items: Sequence[Item], wide: frozenset[int], *, fails: bool) -> int:
+    """The same of the attempt at one place: how many loops are tried again, as what follows them may not match.
+
+    wide: groups that can hold much, which every reference to them reads again.
+    """
+    ways = peak = 0
+    for index, (op, value) in enumerate(items):
+        may_fail = fails or index + 1 < len(items)
+        if str(op) in _REPEATS:
+            least, most, body = value
+            inner = _ways(list(body), wide, fails=may_fail or most > 1)
+            ways += inner * most if most < MANY else inner  # few rounds can be cut in several ways: each is a loop more
+            ways += 1 if may_fail and most - least >= MANY else 0
+        elif str(op) == "BRANCH":
+            ways += max(_ways(list(branch), wide, fails=may_fail) for branch in value[1])
+        elif str(op) == "GROUPREF":
+            ways += 1 if value in wide else 0
+        elif str(op) in ("SUBPATTERN", "GROUPREF_EXISTS"):
+            ways += max((_ways(part, wide, fails=may_fail) for part in _parts(str(op), value)), default=0)
+        else:  # what was found within these is not gone into again
+            peak = max([peak, *(ways + _ways(part, wide, fails=True) for part in _parts(str(op), value))])
+    return max(ways, peak)
+
+
 class _Reading:
     def __init__(self, flags: int) -> None:
         self._flags = flags

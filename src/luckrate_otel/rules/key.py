@@ -224,7 +224,7 @@ def tool(value: Value, place: Place, instead: tuple[str, ...] = ()) -> str:
     """
     name = tool_name(value, place)
     name = place.notes.aliases.get(name, name)
-    if name:
+    if name and "*" not in name:  # which is told already
         place.notes.mentions.append(Mention(place, name, instead))
     return name
 

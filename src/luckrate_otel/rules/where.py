@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Trajectory
+from luckrate_otel.rules.automaton import TooLong
 from luckrate_otel.rules.finding import gap_of
 from luckrate_otel.rules.key import Place, entries, kind, suggestion
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
 from luckrate_otel.rules.patterns import parse_pattern
+from luckrate_otel.rules.search import found
 from luckrate_otel.telemetry import Value
 
 FIELDS = ("ok", "agent", "error", "result")
@@ -54,7 +56,7 @@ TESTS: Mapping[str, Test] = {
     "lt": _compared(lambda a, b: a < b),
     "le": _compared(lambda a, b: a <= b),
     "contains": _holds,
-    "matches": lambda value, pattern: isinstance(value, str) and pattern.search(value) is not None,
+    "matches": lambda value, pattern: isinstance(value, str) and found(pattern, value),
 }
 
 
@@ -80,7 +82,10 @@ class Condition:
             return bool(read) is self.operand
         operand = self.operand if self.pattern is None else self.pattern
         test = TESTS[self.test]
-        return any(test(value, operand) for value in read)
+        try:
+            return any(test(value, operand) for value in read)
+        except TooLong:
+            return Gap.TOO_LARGE
 
     def _read(self, trajectory: Trajectory, index: int) -> list[Value] | Gap:
         step = trajectory.steps[index]
