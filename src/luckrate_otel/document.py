@@ -44,6 +44,9 @@ _TAGS = frozenset(
 MAX_VALUES = 100_000
 MAX_DEPTH = 64
 
+# Python reads whole numbers of up to 4300 digits.
+_TOO_LONG = "a number of too many digits"
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -119,10 +122,17 @@ class _Walk:
             self.problems.append(Problem(path, f"the tag {node.tag} is not supported; write a plain value", line))
             return None
         if isinstance(node, ScalarNode):
-            return _scalar(node)
+            return self.scalar(node, path)
         if isinstance(node, SequenceNode):
             return [self.value(child, join_path(path, i), depth + 1) for i, child in enumerate(node.value)]
         return self.mapping(node, path, depth) if isinstance(node, MappingNode) else None
+
+    def scalar(self, node: ScalarNode, path: str) -> Any:
+        try:
+            return _scalar(node)
+        except ValueError:
+            self.problems.append(Problem(path, _TOO_LONG, node.start_mark.line + 1))
+            return None
 
     def mapping(self, node: MappingNode, path: str, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -164,9 +174,12 @@ def read_json(text: str, source: str) -> Document:
     try:
         value = mended(json.loads(text, object_pairs_hook=pairs), text)
     except json.JSONDecodeError as error:
-        return Document(None, source, problems=(Problem("", f"not valid JSON: {error.msg}", error.lineno),))
+        words = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        return Document(None, source, problems=(Problem("", f"not valid JSON: {words}", error.lineno),))
     except RecursionError:
         return Document(None, source, problems=(Problem("", "not usable JSON: nested too deep"),))
+    except ValueError:
+        return Document(None, source, problems=(Problem("", f"not usable JSON: {_TOO_LONG}"),))
     # JSON is YAML 1.2 but for tabs, so the YAML reader can tell the lines; without them messages name the path only.
     lines = read_yaml(text.expandtabs(), source).lines
     problems = tuple(Problem(key, "given twice in one object") for key in repeated)
@@ -182,6 +195,10 @@ def read_toml(text: str, source: str) -> Document:
         return Document(
             None, source, problems=(Problem("", f"not valid TOML: {words}", int(found[1]) if found else None),)
         )
+    except RecursionError:
+        return Document(None, source, problems=(Problem("", "not usable TOML: nested too deep"),))
+    except ValueError:
+        return Document(None, source, problems=(Problem("", f"not usable TOML: {_TOO_LONG}"),))
     return Document(value, source, _toml_lines(text))
 
 

@@ -68,7 +68,7 @@ def traces(data: bytes) -> None:
 
 def logs(data: bytes) -> None:
     """Receiver and adapters of log records; and the journal's way there and back."""
-    reading = _READER.logs(data)
+    reading = _READER.logs(data, ())
     assert reading.count == reading.passed_count
     for piece in pieces_of(Signal.LOGS, reading):
         Again(_READER).read(piece)

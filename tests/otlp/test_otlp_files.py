@@ -118,7 +118,7 @@ DAMAGED: dict[str, tuple[bytes, tuple[Span, ...], tuple[FileProblem, ...]]] = {
     "last line cut": (
         _lines(_traces(A)) + _lines(_traces(B))[:40],
         (_span(A),),
-        (_problem(2, "not JSON: Unterminated string starting at at line 1 column 37"),),
+        (_problem(2, "not JSON: Unterminated string starting at line 1 column 37"),),
     ),
     "first line cut": (
         _lines(_traces(B))[40:] + _lines(_traces(A)),

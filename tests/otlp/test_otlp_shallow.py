@@ -3,7 +3,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
@@ -14,7 +14,7 @@ from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import shallow
 from luckrate_otel.otlp.decode import is_well_formed
 from luckrate_otel.otlp.encode import request
-from luckrate_otel.otlp.shallow import Envelope, link_of, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, heads, link_of
 from luckrate_otel.otlp.wire import delimited
 from luckrate_otel.telemetry import Head
 from tests.otlp.otlp_strategies import requests
@@ -75,16 +75,12 @@ def test_a_flood_of_scopes_is_rejected_and_a_large_resource_is_read_once(monkeyp
         shallow.shallow(delimited(0x0A, group + b"\x12\x02\x12\0"))
 
 
-@pytest.mark.parametrize("scopes", [1, 4], ids=["in one scope", "spread over scopes"])
-def test_a_flood_of_empty_spans_is_rejected(scopes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shallow, "MAX_ITEMS", 20)
-
-    def flood(spans: int) -> bytes:
-        return delimited(0x0A, delimited(0x12, b"\x12\0" * (spans // scopes)) * scopes)
-
-    assert sum(len(group.items) for group in shallow.shallow(flood(20))) == 20
-    with pytest.raises(TooLarge, match="more than 20 spans"):
-        shallow.shallow(flood(24))
+@pytest.mark.parametrize("scopes", [[4], [1, 3], [0, 2, 2]], ids=str)
+def test_more_items_than_are_allowed_are_rejected(scopes: list[int]) -> None:
+    body = b"".join(delimited(0x0A, delimited(0x12, b"\x12\0" * count)) for count in scopes)
+    assert sum(len(group.items) for group in shallow.shallow(body, 4)) == 4
+    with pytest.raises(TooLarge, match="more than 3 spans or log records in one request"):
+        shallow.shallow(body, 3)
 
 
 def test_no_more_envelopes_are_remembered_than_the_bound() -> None:
@@ -139,7 +135,7 @@ def test_malformed_requests_are_rejected(body: bytes, message: str) -> None:
 
 @given(st.binary(max_size=80))
 def test_arbitrary_bytes_are_read_or_rejected(body: bytes) -> None:
-    for read in (shallow.shallow, link_of, trace_id_at):
+    for read in (shallow.shallow, link_of):
         with suppress(Rejected):
             read(body)
 
@@ -161,17 +157,68 @@ PARENT_LAST = ROOT + b'"\x08' + PARENT
         (PARENT_LAST, (TRACE, SPAN, PARENT)),
         (Span(trace_id=b"short", span_id=SPAN).SerializeToString(), (b"short", SPAN, b"")),
         (b"", (b"", b"", b"")),
+        (Span(trace_id=TRACE, span_id=SPAN, parent_span_id=bytes(8)).SerializeToString(), (TRACE, SPAN, b"")),
+        (ROOT + b'"\x08' + bytes(8), (TRACE, SPAN, b"")),
     ],
 )
 def test_ids_are_found_wherever_they_stand(wire: bytes, link: tuple[bytes, bytes, bytes]) -> None:
     assert link_of(wire) == link
-    assert trace_id_at(wire) == link[0]
 
 
 @pytest.mark.parametrize("wire", [b"\n\x10short", b"\n\x10" + TRACE + b"\x12\x08abc", CANONICAL[:30]])
 def test_spans_that_break_off_in_their_ids_are_rejected(wire: bytes) -> None:
     with pytest.raises(Rejected, match="not an OTLP span"):
         link_of(wire)
+
+
+# Fields of a span in any order, with others in between whose bytes look like an id's.
+FIELDS = [
+    b"\n\x10" + TRACE,
+    b"\x12\x08" + SPAN,
+    b'"\x08' + PARENT,
+    b'*\x08"\x08xxxxxx',
+    b"*\x08xxxxxxxx",
+    b"*\x10" + b"x" * 16,
+    b"*\x1a" + b"x" * 26,
+    b"*\x80\x10" + b"x" * 2048,
+]
+
+
+@given(st.permutations(FIELDS), st.integers(0, len(FIELDS)))
+@example([FIELDS[0], FIELDS[4], FIELDS[2], FIELDS[1]], 4)  # the parent where it belongs, the span id elsewhere
+@example([FIELDS[6], FIELDS[2], FIELDS[0], FIELDS[1]], 4)
+def test_a_head_says_what_the_span_says_and_no_more(fields: list[bytes], taken: int) -> None:
+    wire = b"".join(fields[:taken])
+    trace_id, span_id, parent_id = link_of(wire)
+    if trace_id and span_id:
+        (head,) = heads([wire])
+        assert link_of(head) == (trace_id, span_id, parent_id)
+        assert head[2:18] == trace_id
+        assert len(head) == (38 if parent_id else 28)
+    else:
+        assert heads([wire]) == []
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"",
+        b"\xff",
+        CANONICAL[:37],
+        Span(trace_id=b"short", span_id=SPAN).SerializeToString(),
+        Span(trace_id=TRACE, span_id=b"long" * 8).SerializeToString(),
+    ],
+    ids=repr,
+)
+def test_what_is_no_span_of_otlp_has_no_head(wire: bytes) -> None:
+    assert heads([CANONICAL, wire, CANONICAL]) == [CANONICAL[:38]] * 2
+
+
+@pytest.mark.parametrize("parent", [b"x", b"x" * 9, b"x" * 4096], ids=len)
+@pytest.mark.parametrize("more", [b"", b'*\x02"\x08'], ids=["", "looks like a parent"])
+def test_a_parent_that_is_no_id_counts_as_none(parent: bytes, more: bytes) -> None:
+    wire = Span(trace_id=TRACE, span_id=SPAN, parent_span_id=parent).SerializeToString() + more
+    assert heads([wire]) == [ROOT[:28]]
 
 
 @pytest.mark.parametrize(

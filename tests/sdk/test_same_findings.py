@@ -88,7 +88,8 @@ def by_service(case: Case) -> str:
 
     now_ns = 0
     for signal, body in requests(case):
-        reading = reader.traces(body, assembler.open_traces) if signal == "traces" else reader.logs(body)
+        read = reader.traces if signal == "traces" else reader.logs
+        reading = read(body, assembler.open_traces)
         for arrival in reading.arrivals:
             payload = arrival.payload
             assembler.add(arrival.facts, now_ns, payload=payload, size=len(payload.wire) if payload else 0)

@@ -149,6 +149,11 @@ def one_span(content: str) -> bytes:
     return f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{{content}}}]}}]}}]}}'.encode()
 
 
+def flood(scope: bytes) -> bytes:
+    group = b"\x12" + varint(len(scope)) + scope
+    return b"\x0a" + varint(len(group)) + group
+
+
 def bomb(size: int, wbits: int = 31) -> bytes:
     """`size` zeros as gzip, without ever having them in memory."""
     made = zlib.compressobj(9, zlib.DEFLATED, wbits)
@@ -191,6 +196,8 @@ BAD: list[tuple[str, bytes, dict[str, str], int]] = [
     ("deep JSON", DEEP, {"Content-Type": JSON}, 400),
     ("JSON with 300,000 resources", WIDE, {"Content-Type": JSON}, 413),
     ("300,000 resources", b"\x0a\x00" * 300_000, {}, 413),
+    ("1,100,000 empty spans", flood(b"\x12\x00" * 1_100_000), {}, 413),
+    ("as many of an agent's scope", flood(b"\x0a\x0b\x0a\x09langsmith" + b"\x12\x00" * 1_100_000), {}, 413),
     ("snake_case keys are unknown ones", b'{"resource_spans":[{"scope_spans":[]}]}', {"Content-Type": JSON}, 200),
     ("base64 ids", one_span('"traceId":"q6urq6urq6urq6urq6urqw=="'), {"Content-Type": JSON}, 400),
     ("integers as numbers", one_span('"startTimeUnixNano":5'), {"Content-Type": JSON}, 200),

@@ -176,6 +176,20 @@ def test_a_verdict_after_a_crash_is_the_one_without(tmp_path: Path) -> None:
     within(40, scenario)
 
 
+def test_a_run_below_a_root_that_nobody_reads_is_known_to_be_whole_after_a_crash(tmp_path: Path) -> None:
+    """Otherwise it would wait for an ancestor until verdict_after."""
+
+    async def scenario() -> None:
+        async with life(tmp_path / "one", "settle: 2s, verdict_after: 1h") as one:
+            await one.send(span("09", "", {"http.request.method": "POST"}), agent("01", "09"))
+            async with life(await one.crashed(), "settle: 200ms, verdict_after: 1h") as two:
+                await two.until(verdicts=1)
+                await two.hop.until(lambda _: "01" in two.came())
+                assert two.found()["01"]["luckrate.close_reason"] == "root"
+
+    within(40, scenario)
+
+
 def test_what_the_user_said_before_a_crash_is_missing_and_not_invented(tmp_path: Path) -> None:
     """The second turn is about an order of the first: grounded there without the crash, and unknown after it."""
     grounds = Spec.from_mapping({"name": "s", "ground": True})

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import schema
 from luckrate_otel.otlp.any_value import MAX_VALUES, attributes, value
-from luckrate_otel.otlp.shallow import Envelope
+from luckrate_otel.otlp.shallow import NO_PARENT, Envelope
 from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
 
 _STATUS = {1: Status.OK, 2: Status.ERROR}
@@ -24,7 +24,6 @@ _MAX_EVENTS = 65_536
 # Parsing takes up to sixteen times as much memory. No backend takes a span of this size; it is passed on unread.
 MAX_ITEM_BYTES = 16 * 1024 * 1024
 
-_NO_PARENT = bytes(8)
 _ZERO_TRACE, _ZERO_SPAN = "0" * 32, "0" * 16
 
 # Trace and parent ids and names recur in the spans of a run, which then hold one text instead of 200 bytes each. Past
@@ -53,7 +52,7 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
         Head(
             _ids.get(trace_id) or _remembered(_ids, trace_id, trace_id.hex()),
             span.span_id.hex(),
-            "" if parent == _NO_PARENT else _ids.get(parent) or _remembered(_ids, parent, parent.hex()),
+            "" if parent == NO_PARENT else _ids.get(parent) or _remembered(_ids, parent, parent.hex()),
             _names.get(name) or _remembered(_names, name, name.decode("utf-8", "replace")),
             span.kind,
             span.start_time_unix_nano,

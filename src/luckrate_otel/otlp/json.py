@@ -67,8 +67,11 @@ def load(text: bytes, *, local: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise Rejected(f"not JSON: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise Rejected(f"not JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+        words = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise Rejected(f"not JSON: {words} at line {error.lineno} column {error.colno}") from None
     except ValueError as error:
+        if "digits" in str(error):  # Python's words for it are advice to programmers
+            raise Rejected("not JSON that can be read: a number of too many digits") from None
         raise Rejected(f"not JSON that can be read: {error}") from None
 
 

@@ -6,16 +6,16 @@ serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final
+from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import any_value, schema
-from luckrate_otel.otlp.wire import delimited
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 # Distinct resource and scope pairs remembered, so that the spans of one process share one Envelope. A process has some
@@ -30,18 +30,16 @@ _seen: dict[_Key, Envelope] = {}
 # its own; a request of nothing but empty scopes would hold a core for half a minute.
 MAX_GROUPS = 262_144
 
-# Spans in a request, of which one with ids and times takes 50 bytes, so that a request at the usual limit of 64 MiB has
-# no more. Empty ones take two: a body of 260 KB that inflated to thirty million held a core for a minute and 2.6 GB.
-MAX_ITEMS = 1_310_720
-
 # How a span begins that has a parent: tag and length of the three ids, each before the id. One unpack is two thirds of
 # the price of slicing.
 _IDS = Struct(">H16sH8sH8s")
 
-_PARENT_HEAD = b'"\x08'
+_two_ids = re.compile(rb"\n\x10.{16}\x12\x08.{8}", re.DOTALL).match
+_all_ids = re.compile(rb'\n\x10.{16}\x12\x08.{8}"\x08.{8}', re.DOTALL).match
+_PARENT_TAG = b'"'
 
-# Of a trace; that of a span takes half of it. Some write either as the text that JSON has, which is no id, but short.
-_LONGEST_ID: Final = 32
+# What some SDKs write as the parent of a root span.
+NO_PARENT = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +68,18 @@ class Group:
     items: Sequence[bytes]
 
 
-def shallow(body: bytes) -> tuple[Group, ...]:
+def shallow(body: bytes, max_items: int | None = None) -> tuple[Group, ...]:
     """Cut an Export*ServiceRequest into groups, in order; scopes without items are left out.
 
     Raises Rejected if the body, a resource or a scope is not the protobuf of one, TooLarge past MAX_GROUPS or
-    MAX_ITEMS. Items are not looked into.
+    max_items. Items are not looked into.
     """
     request = _parsed(body)
     resources = list(request.resources)
     if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
         raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
-    if sum(len(scope.items) for resource in resources for scope in resource.scopes) > MAX_ITEMS:
-        raise TooLarge(f"more than {MAX_ITEMS} spans, records or metrics in one request")
+    if max_items and sum(len(scope.items) for resource in resources for scope in resource.scopes) > max_items:
+        raise TooLarge(f"more than {max_items} spans or log records in one request")
     request.ClearField("resources")
     request_wire = request.SerializeToString()
     groups: list[Group] = []
@@ -165,52 +163,42 @@ def _build(key: _Key, resource: Mapping[str, Value]) -> Envelope:
     )
 
 
-def heads(spans: Sequence[bytes]) -> list[bytes]:
-    """As much of each encoded Span as trace_id_at and link_of need: its ids. b"" if it has none that can be used."""
-    size = _IDS.size
-    return [span[:size] if span[28:30] == _PARENT_HEAD else _head(span) for span in spans]
+def heads(spans: Iterable[bytes]) -> list[bytes]:
+    """The ids of each encoded Span, as link_of reads them: its trace id in [2:18] of 28 bytes, 38 if it has a parent.
+
+    Spans that are no message, or whose ids are not OTLP's, are left out; a parent that is not OTLP's counts as none.
+    """
+    return [head for span in spans if (head := ids[0] if (ids := _all_ids(span)) else _head(span))]
 
 
 def _head(span: bytes) -> bytes:
-    """Of a span whose ids do not all stand in front: whatever stands between them may be large."""
+    """As heads(), of a span without a parent right after the other two ids: the field may follow later."""
+    if (ids := _two_ids(span)) and span.find(_PARENT_TAG, 28) < 0:
+        return ids[0]  # the tag is nowhere, which is quicker to find out than to parse the span
     try:
-        link = link_of(span)
+        trace_id, span_id, parent_id = link_of(span)
     except Rejected:
         return b""
-    usual = b"\n\x10" + link[0] + b"\x12\x08" + link[1]  # the first span of a trace, as all encoders write it
-    return usual if not link[2] and span.startswith(usual) else head_of(link)
-
-
-def head_of(link: tuple[bytes, bytes, bytes]) -> bytes:
-    """The head of a span with these ids (trace, span, parent); b"" if one is longer than any id is."""
-    if max(map(len, link)) > _LONGEST_ID:
+    if len(trace_id) != 16 or len(span_id) != 8:
         return b""
-    trace_id, span_id, parent_id = link
-    return delimited(0x0A, trace_id) + delimited(0x12, span_id) + (delimited(0x22, parent_id) if parent_id else b"")
-
-
-def trace_id_at(span: bytes) -> bytes:
-    """The trace id of an encoded Span, without decoding it when the id comes first, as all encoders write it.
-
-    Of any length, b"" if it has none: see decode.is_well_formed. Raises Rejected if the bytes are not a message.
-    """
-    if span[:2] == b"\n\x10":
-        return span[2:18]
-    return link_of(span)[0]
+    parent = b'"\x08' + parent_id if len(parent_id) == 8 else b""
+    return b"\n\x10" + trace_id + b"\x12\x08" + span_id + parent
 
 
 def link_of(span: bytes) -> tuple[bytes, bytes, bytes]:
-    """Trace id, span id and parent span id of an encoded Span; see trace_id_at for lengths and errors.
+    """Trace id, span id and parent span id of an encoded Span, the last b"" if it has none.
 
-    Ids at the start of the span are taken as they stand. A span without parent there is parsed, because the field
-    may follow later.
+    Of any length: see decode.is_well_formed. Raises Rejected if the bytes are not a message. Ids at the start of the
+    span, where all encoders write them, are taken as they stand. A span without parent there is parsed, because the
+    field may follow later.
     """
     if len(span) >= _IDS.size:
         trace_head, trace_id, span_head, span_id, parent_head, parent_id = _IDS.unpack_from(span)
         if trace_head == 0x0A10 and span_head == 0x1208 and parent_head == 0x2208:
-            return trace_id, span_id, parent_id
+            return trace_id, span_id, parent_id if parent_id != NO_PARENT else b""
     try:
         link: Any = schema.Link.FromString(span)
     except DecodeError:
         raise Rejected("not an OTLP span: malformed protobuf") from None
-    return link.trace_id, link.span_id, link.parent_span_id
+    parent_id = link.parent_span_id
+    return link.trace_id, link.span_id, parent_id if parent_id != NO_PARENT else b""

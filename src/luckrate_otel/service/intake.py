@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from luckrate_otel.assemble import Assembler, Effect
-from luckrate_otel.errors import Busy, LuckrateError, TooLarge
+from luckrate_otel.errors import LuckrateError
 from luckrate_otel.facts import CloseReason
 from luckrate_otel.otlp import encode
 from luckrate_otel.otlp.shallow import Envelope
@@ -95,14 +95,6 @@ class Intake:
     async def accept(self, signal: Signal, body: bytes) -> Accepted:
         """Take one request whole, or raise Rejected, TooLarge or Busy having taken nothing of it."""
         reading = self._read(signal, body)
-        try:
-            await self._admit(signal, reading)
-        except (Busy, TooLarge):
-            self._reader.give_back(reading.links)
-            raise
-        return Accepted()
-
-    async def _admit(self, signal: Signal, reading: Reading) -> None:
         outlets = self._wanting(signal) if reading.passed and not self._tap else []
         for outlet in outlets:  # ask all before giving to any: a half-taken request would be sent twice
             outlet.check(len(reading.passed), self._promised_bytes)
@@ -113,13 +105,14 @@ class Intake:
             await self._write(self._keeping, change, signal, reading, outlets)
         else:
             self._take(signal, reading, outlets)
+        return Accepted()
 
     def _read(self, signal: Signal, body: bytes) -> Reading:
         match signal:
             case Signal.TRACES:
                 return self._reader.traces(body, self._open_traces())
             case Signal.LOGS:
-                return self._reader.logs(body)
+                return self._reader.logs(body, self._open_traces())
             case Signal.METRICS | Signal.PROFILES:
                 return self._reader.unread(body)
 

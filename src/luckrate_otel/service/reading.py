@@ -15,7 +15,7 @@ from luckrate_otel.errors import Rejected
 from luckrate_otel.facts import Facts, Role
 from luckrate_otel.otlp.decode import decode_log, decode_span, is_well_formed
 from luckrate_otel.otlp.encode import strip_luckrate, traces_request
-from luckrate_otel.otlp.shallow import Envelope, Group, check, head_of, heads, link_of, shallow, trace_id_at
+from luckrate_otel.otlp.shallow import Envelope, Group, check, heads, link_of, shallow
 from luckrate_otel.record import record, replace
 from luckrate_otel.service.marks import is_marked
 from luckrate_otel.service.recent import Link, Recent
@@ -23,6 +23,10 @@ from luckrate_otel.telemetry import Span
 
 # Spans decoded before they are read, a bound on what a request takes beside its bytes; more at once gains nothing.
 _AT_ONCE = 128
+
+# A span with ids and times takes 60 bytes, so 64 MiB hold no more than these; empty ones, which take two, would hold a
+# core for minutes.
+MAX_ITEMS = 1_048_576
 
 
 @record(frozen=True, slots=True)
@@ -73,11 +77,11 @@ class Reader:
         self._recent = Recent()
 
     def traces(self, body: bytes, open_traces: Container[bytes]) -> Reading:
-        """Take a traces request apart. Raises Rejected if it is none.
+        """Take a traces request apart. Raises Rejected if it is none, TooLarge past MAX_ITEMS.
 
         A request in which nothing concerns an agent run leaves as the very bytes it came with.
         """
-        groups = shallow(body)
+        groups = shallow(body, MAX_ITEMS)
         count = sum(len(group.items) for group in groups)
         if not _concerns_agents(body, groups):
             links = self._links([wire for group in groups for wire in group.items], (), open_traces)
@@ -134,24 +138,17 @@ class Reader:
 
     def _links(self, unread: Sequence[bytes], arrivals: Sequence[Arrival], open_traces: Container[bytes]) -> list[Link]:
         """Links of unread spans in traces that are open, or open now; those of the other spans may be wanted later."""
-        opened = set(map(bytes.fromhex, {arrival.facts.head.trace_id for arrival in arrivals}))
-        links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.take(trace_id)]
+        opened = {bytes.fromhex(trace_id) for trace_id in {arrival.facts.head.trace_id for arrival in arrivals}}
+        links = [link for trace_id in opened if trace_id not in open_traces for link in self._recent.of(trace_id)]
         others: list[bytes] = []
-        for head in filter(None, heads(unread)):
-            try:
-                trace_id = trace_id_at(head)
-                if trace_id in opened or trace_id in open_traces:
-                    links.append(link_of(head))
-                else:
-                    others.append(head)
-            except Rejected:  # bytes that are no span pass like any other; the next hop may know better
-                continue
+        for head in heads(unread):
+            trace_id = head[2:18]
+            if trace_id in opened or trace_id in open_traces:
+                links.append(link_of(head))
+            else:
+                others.append(head)
         self._recent.put(others)
         return links
-
-    def give_back(self, links: Sequence[Link]) -> None:
-        """Links of a request that was not taken after all; it comes again, and its trace is not open then either."""
-        self._recent.put([head_of(link) for link in dict.fromkeys(links)])
 
     def span(self, wire: bytes, envelope: Envelope) -> Facts | None:
         """Decode one span and let the adapters read it; None if none claims it. Rejected if its ids are not OTLP's."""
@@ -175,16 +172,20 @@ class Reader:
         assert isinstance(held.payload, Payload)
         return self.span(held.payload.wire, held.payload.envelope) or held.facts
 
-    def logs(self, body: bytes) -> Reading:
-        """Take a logs request apart. Log records always pass; those of agent runs are read besides."""
-        groups = shallow(body)
+    def logs(self, body: bytes, open_traces: Container[bytes]) -> Reading:
+        """Take a logs request apart. Log records always pass; those of agent runs are read besides. Raises as traces().
+
+        The first of them may open a trace, as a span may.
+        """
+        groups = shallow(body, MAX_ITEMS)
         count = sum(len(group.items) for group in groups)
         arrivals: list[Arrival] = []
         failed = 0
         if _concerns_agents(body, groups):
             for group in groups:
                 failed += _read_records(group, arrivals)
-        return Reading(count, body if count else b"", count, arrivals, failed=failed)
+        links = self._links((), arrivals, open_traces)
+        return Reading(count, body if count else b"", count, arrivals, links, failed)
 
     def unread(self, body: bytes) -> Reading:
         """Take a request of metrics or profiles, which pass as they came. Raises Rejected if it is none.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class _Current:
             self._stamp = stamp  # before reading, so that broken files are reported once and not per connection
             try:
                 self.context = _fresh_context(self._tls)
-                log.info("TLS certificate of %s read again", self._name)
+                _log.info("TLS certificate of %s read again", self._name)
             except OSError as error:  # ssl.SSLError is one
-                log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
+                _log.warning("TLS files of %s are unusable, keeping the old: %s", self._name, type(error).__name__)
         return self.context
 
 
@@ -114,9 +114,9 @@ def server_credentials(tls: Tls) -> grpc.ServerCredentials:
             try:
                 _fresh_context(tls)  # gRPC keeps the old for files that are broken, too, and tells nobody
                 latest[0] = certificates()
-                log.info("TLS certificate of the gRPC receiver read again")
+                _log.info("TLS certificate of the gRPC receiver read again")
             except OSError as error:
-                log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
+                _log.warning("TLS files of the gRPC receiver are unusable, keeping the old: %s", type(error).__name__)
         return latest[0]
 
     latest = [certificates()]

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from luckrate_otel.assemble import Closed, Effect, Held, Release, ReleaseReason
 from luckrate_otel.facts import Facts
 from luckrate_otel.otlp.encode import traces_request
-from luckrate_otel.otlp.shallow import Envelope, link_of, shallow
+from luckrate_otel.otlp.shallow import NO_PARENT, Envelope, link_of, shallow
 from luckrate_otel.service.journal.rows import Left, Piece
 from luckrate_otel.service.reading import Arrival, Payload, Reader, Reading
 from luckrate_otel.service.signals import Signal
@@ -33,8 +33,7 @@ def pieces_of(signal: Signal, reading: Reading, pack: Callable[[bytes], bytes] =
         elif source is not None:
             parts.read.append((source.envelope, source.wire))
     for trace, span_id, parent_id in reading.links:
-        if len(span_id) == len(parent_id) == _ID:  # one without parent tells no more than an unknown one
-            traces.setdefault(trace.hex(), _Parts()).links += span_id + parent_id
+        traces.setdefault(trace.hex(), _Parts()).links += span_id + (parent_id or NO_PARENT)
     return [
         # Both signals share their layout, so one encoder serves them.
         Piece(trace_id, signal, pack(traces_request(parts.held)), pack(traces_request(parts.read)), bytes(parts.links))
@@ -111,8 +110,9 @@ class Again:
         gone = self.gone.get(piece.trace_id, _NOTHING_GONE)
         arrivals = [*self._held(piece, gone), *self._passed(piece, gone)]
         trace_id = bytes.fromhex(piece.trace_id)
+        # A span without parent counts as well: it tells that the run below it is whole.
         links = [
-            (trace_id, piece.links[at : at + _ID], piece.links[at + _ID : at + 2 * _ID])
+            (trace_id, piece.links[at : at + _ID], piece.links[at + _ID : at + 2 * _ID].replace(NO_PARENT, b""))
             for at in range(0, len(piece.links), 2 * _ID)
         ]
         return Reading(sum(arrival.payload is not None for arrival in arrivals), b"", 0, arrivals, links)
@@ -143,7 +143,7 @@ class Again:
         if not piece.read:
             return ()
         if piece.signal is Signal.LOGS:
-            arrivals = self.reader.logs(piece.read).arrivals
+            arrivals = self.reader.logs(piece.read, ()).arrivals
         else:
             read = self.reader.traces(piece.read, ()).arrivals
             arrivals = [Arrival(arrival.facts, source=arrival.source or arrival.payload) for arrival in read]

@@ -35,7 +35,8 @@ class Piece:
     """What one request brought of one trace that still waits for its verdict.
 
     held: a traces request of the spans that are held. read: a request of the piece's signal, with the spans or log
-    records that left at once but matter to the verdict. links: 16 bytes each, span id and parent id of unread spans.
+    records that left at once but matter to the verdict. links: 16 bytes each, span id and parent id
+    (zero: none) of unread spans.
     """
 
     trace_id: str

@@ -34,7 +34,7 @@ from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_context
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 # OTLP's recommended default.
 MAX_MESSAGE_BYTES = 64 * 2**20
@@ -177,7 +177,7 @@ class HttpReceiver:
         quiet = self._repeats.due(type(error).__name__)
         if quiet is not None:
             # The type, not the text: an error may quote the data it failed on.
-            log.error("receive failed: HTTP, %s (%d more unlogged)", type(error).__name__, quiet)
+            _log.error("receive failed: HTTP, %s (%d more unlogged)", type(error).__name__, quiet)
 
 
 class _Connection(web.RequestHandler):
