@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.rules.key import Place, entries, suggestion, texts
+from luckrate_otel.rules.patterns import pattern
 from luckrate_otel.telemetry import Value
 
 # Short name or attribute → patterns, any of which fits; all names must fit.
@@ -29,7 +31,7 @@ def parse_match(value: Value, place: Place) -> Match:
 def fits(match: Match, trajectory: Trajectory) -> bool:
     """Whether a run is one that the spec is for. What the run does not tell fits nothing, not even `*`."""
     return all(
-        any(_like(pattern, told) for pattern in patterns for told in _told(name, trajectory))
+        any(_like(written, told) for written in patterns for told in _told(name, trajectory))
         for name, patterns in match.items()
     )
 
@@ -47,18 +49,5 @@ def _told(name: str, trajectory: Trajectory) -> tuple[str, ...]:
     return (str(value).lower() if isinstance(value, bool) else str(value),)
 
 
-def _like(pattern: str, value: str) -> bool:
-    """Each part at the first place where it can stand. As a regular expression, stars would try all places."""
-    first, *parts = pattern.split("*")
-    if not parts:
-        return value == pattern
-    *parts, last = parts
-    if len(value) < len(first) + len(last) or not (value.startswith(first) and value.endswith(last)):
-        return False
-    at = len(first)
-    for part in parts:
-        found = value.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return at <= len(value) - len(last)
+def _like(written: str, value: str) -> bool:
+    return pattern(rf"(?s)\A{'.*'.join(map(re.escape, written.split('*')))}\z").found_in(value)

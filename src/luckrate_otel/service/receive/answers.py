@@ -27,7 +27,7 @@ JSON = "application/json"
 
 # gRPC peers commonly refuse more than 8 KiB of trailers. The text travels three times (grpc-message, percent-encoded;
 # Status.message and BadRequest, base64), in the worst case 3 + 4/3 + 4/3 bytes each: 5.7 KiB.
-MAX_MESSAGE_BYTES = 1024
+MAX_WORDS_BYTES = 1024
 
 # Seconds a sender waits after a refusal that names no time of its own; SDKs start at 1 s.
 RETRY_AFTER = 1.0
@@ -173,5 +173,5 @@ def accepted_body(signal: Signal, accepted: Accepted, media: str = PROTOBUF) -> 
 
 
 def short(message: str) -> str:
-    """The message cut to MAX_MESSAGE_BYTES of UTF-8, whole characters only."""
-    return message.encode(errors="replace")[:MAX_MESSAGE_BYTES].decode(errors="ignore")
+    """The message cut to MAX_WORDS_BYTES of UTF-8, whole characters only."""
+    return message.encode(errors="replace")[:MAX_WORDS_BYTES].decode(errors="ignore")

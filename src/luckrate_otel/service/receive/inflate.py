@@ -17,6 +17,9 @@ else:
     # The same module for older interpreters, so that there is one way to call it.
     from backports import zstd
 
+# Of one request, before and after inflating: what OTLP recommends. gRPC's own 4 MiB are passed easily by GenAI spans.
+MAX_MESSAGE_BYTES = 64 * 2**20
+
 # 16 + MAX_WBITS: zlib reads a gzip header and checks its trailer.
 _GZIP = 16 + zlib.MAX_WBITS
 

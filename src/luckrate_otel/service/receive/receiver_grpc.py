@@ -24,16 +24,13 @@ from luckrate_otel.service.receive.answers import (
     status,
 )
 from luckrate_otel.service.receive.auth import Token, authorise
-from luckrate_otel.service.receive.inflate import Body
+from luckrate_otel.service.receive.inflate import MAX_MESSAGE_BYTES, Body
 from luckrate_otel.service.receive.turns import LARGE_BYTES
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_credentials
 
 _log = logging.getLogger(__name__)
-
-# OTLP's recommended default; gRPC's own is 4 MiB, which GenAI spans pass easily.
-MAX_MESSAGE_BYTES = 64 * 2**20
 
 # Requests in work per connection; more wait in HTTP/2 flow control, which loses nothing. (The library's own cap on
 # concurrent calls answers RESOURCE_EXHAUSTED, on which a sender drops its data.)

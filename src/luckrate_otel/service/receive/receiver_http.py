@@ -29,15 +29,12 @@ from luckrate_otel.service.receive.answers import (
     refusal_headers,
 )
 from luckrate_otel.service.receive.auth import Token, authorise
-from luckrate_otel.service.receive.inflate import CODINGS, OFFERED, Body
+from luckrate_otel.service.receive.inflate import CODINGS, MAX_MESSAGE_BYTES, OFFERED, Body
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.signals import ROUTES, Signal
 from luckrate_otel.service.tls import Tls, server_context
 
 _log = logging.getLogger(__name__)
-
-# OTLP's recommended default.
-MAX_MESSAGE_BYTES = 64 * 2**20
 
 # Seconds for a whole request body, not per read: a sender that trickles a byte a second holds a connection this long.
 DEADLINE = 30.0
