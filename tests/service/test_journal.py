@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import random
 import shutil
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from luckrate_otel.conversation import Begun
 from luckrate_otel.errors import Busy, ConfigError, TooLarge
 from luckrate_otel.service.journal import file as journal_file
 from luckrate_otel.service.journal import room as journal_room
+from luckrate_otel.service.journal import statements
 from luckrate_otel.service.journal.file import Full, JournalFile
 from luckrate_otel.service.journal.journal import LARGE_BYTES, Journal
 from luckrate_otel.service.journal.kept import Kept
@@ -80,7 +85,7 @@ def test_a_conversation_is_kept_once_and_goes_when_its_time_is_over(tmp_path: Pa
 
 
 def test_beyond_their_number_the_oldest_conversations_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_file, "MAX_TALKS", 2)
+    monkeypatch.setattr(statements, "MAX_TALKS", 2)
     talks = [Talk(Begun(bytes([n]) * 16, n), 100 + n) for n in range(4)]
     assert written(tmp_path, Change(talks=talks), Change(now_ns=50)) == Kept(talks=talks[2:])
 
@@ -359,6 +364,70 @@ def test_changes_are_committed_in_order_and_told_then(tmp_path: Path) -> None:
     within(20, scenario)
 
 
+def test_one_is_told_in_order_whether_or_not_it_still_waits_and_whatever_another_does_when_told(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        troubles: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context["message"]))
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+        told: list[tuple[str, bool]] = []
+
+        def note(name: str) -> Callable[[bool], None]:
+            def tell(written: bool) -> None:
+                told.append((name, written))
+                if name == "faulty":
+                    raise RuntimeError(name)
+
+            return tell
+
+        def write(name: str, *, owed: bool = False) -> asyncio.Future[None]:
+            return journal.write(
+                Change([Body(journal.next_number(), TRACES, 1, b"x", ("one",))]), note(name), owed=owed
+            )
+
+        waits, gone, faulty, last = (write(name) for name in ("waits", "gone", "faulty", "last"))
+        gone.cancel()
+        await asyncio.gather(waits, faulty, last)
+        assert told == [("waits", True), ("gone", True), ("faulty", True), ("last", True)]
+        assert troubles == ["journal: told in vain"]
+        assert len(file.steps) == 1  # one commit for those that came together
+        told.clear()
+        file.refuse = True
+        refused, owed = write("refused"), write("owed", owed=True)
+        await owed
+        assert told == [("refused", False), ("owed", True)]
+        assert isinstance(refused.exception(), Busy)
+        file.refuse = False
+        assert await journal.close()
+
+    within(20, scenario)
+
+
+@settings(max_examples=30, deadline=None)
+@given(turns=st.lists(st.integers(0, 4), min_size=1, max_size=40))
+def test_whenever_they_come_all_are_written_once_and_in_order(turns: list[int]) -> None:
+    """Before, while and after others are on their way to the disk. turns: of the event loop before each step."""
+
+    told: list[int] = []
+
+    async def scenario() -> None:
+        journal = Journal(JournalFile(Path(folder)), 10**8)
+        for number, wait in enumerate(turns):
+            for _ in range(wait**3):
+                await asyncio.sleep(0)
+            change = Change([Body(number, TRACES, 1, bytes([number]), ("one",))])
+            journal.write(change, lambda _, n=number: told.append(n))  # type: ignore[misc]
+            journal.note(Change(settled=[A]))
+        assert await journal.close()
+
+    with tempfile.TemporaryDirectory() as folder:
+        within(20, scenario)
+        assert told == list(range(len(turns)))
+        assert [body.number for body in kept_in(Path(folder)).bodies] == told
+
+
 def test_a_body_for_two_destinations_goes_with_the_second(tmp_path: Path) -> None:
     async def scenario() -> None:
         journal = Journal(JournalFile(tmp_path), 10**8)
@@ -399,7 +468,7 @@ def test_beyond_its_size_requests_are_asked_to_wait_and_giants_to_go(tmp_path: P
 def test_a_full_disk_refuses_requests_and_keeps_trying_what_is_owed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.writer.RETRY_AFTER", 0.01)
 
     async def scenario() -> None:
         file = Stubborn(tmp_path)
@@ -444,7 +513,7 @@ def test_what_is_owed_gets_through_as_far_as_there_is_room_and_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large verdict waits; deliveries that have nothing to do with it are noted, and so make room for it."""
-    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.writer.RETRY_AFTER", 0.01)
     small, large = (Body(number, TRACES, 1, bytes(size), ("one",)) for number, size in ((0, 10), (1, 5000)))
 
     async def scenario() -> None:
@@ -542,7 +611,7 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
     put_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite would write on into the deleted file, and what was acknowledged would not survive."""
-    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("luckrate_otel.service.journal.writer.RETRY_AFTER", 0.01)
 
     async def scenario() -> None:
         folder = tmp_path / "journal"
@@ -565,7 +634,7 @@ def test_a_journal_that_was_removed_takes_nothing_any_more(
 def test_what_is_owed_is_tried_once_more_at_the_end_and_said_if_it_was_in_vain(
     until_the_last: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckrate_otel.service.journal.journal.RETRY_AFTER", 3600.0)
+    monkeypatch.setattr("luckrate_otel.service.journal.writer.RETRY_AFTER", 3600.0)
 
     async def scenario() -> None:
         journal = Journal(JournalFile(tmp_path), 10**8)

@@ -130,15 +130,12 @@ class Intake:
         size = len(reading.passed)
         self._promised_bytes += size
 
-        def then(written: Change) -> None:
-            self._take(signal, reading, outlets, written.bodies[0].number if written.bodies else None)
+        def told(written: bool) -> None:
+            self._promised_bytes -= size
+            if written:
+                self._take(signal, reading, outlets, change.bodies[0].number if change.bodies else None)
 
-        done = keeping.write(change, then)
-        done.add_done_callback(lambda _: self._free(size))
-        await asyncio.shield(done)
-
-    def _free(self, size: int) -> None:
-        self._promised_bytes -= size
+        await keeping.write(change, told)
 
     def _take(self, signal: Signal, reading: Reading, outlets: Sequence[Outlet], number: int | None = None) -> None:
         """The request is ours from here on. Nothing in between awaits, so it is taken whole."""

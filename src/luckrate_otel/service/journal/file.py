@@ -20,6 +20,7 @@ from luckrate_otel.errors import ConfigError, Problem
 from luckrate_otel.service.journal.kept import Kept, read_kept
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
 from luckrate_otel.service.journal.rows import Change
+from luckrate_otel.service.journal.statements import Statement, delete, forget_talks, insert
 
 _log = logging.getLogger(__name__)
 
@@ -30,14 +31,8 @@ VERSION: Final = 2
 # A file up to this size is checked whole at start; a larger one would take too long, and is checked as it is read.
 CHECKED_BYTES: Final = 512 * 2**20
 
-# Conversations that are known to have begun; 5 MB here, and 10 MB in the memory of the next process.
-MAX_TALKS: Final = 65_536
-
 # Seconds between two looks at how many pages are in use; what is written in between is added up.
 MEASURED_EVERY: Final = 0.05
-
-# Rows of one INSERT: SQLite takes 32,766 values.
-_ROWS: Final = 500
 
 _Key = TypeVar("_Key", int, str)
 
@@ -220,9 +215,7 @@ class JournalFile:
         try:
             coming = sum(change.size for change in changes)
             self._room.check(coming, sum(change.going for change in changes))
-            with self._transaction():
-                for change in changes:
-                    self._apply(change)
+            self._execute([statement for change in changes for statement in self._statements(change)])
             self.used_bytes += coming
             if time.monotonic() - self._measured > MEASURED_EVERY:
                 self._measure()
@@ -242,50 +235,39 @@ class JournalFile:
                 self._sql.execute("ROLLBACK")
             raise
 
-    def _apply(self, change: Change) -> None:
-        self._insert(
+    def _execute(self, statements: Sequence[Statement]) -> None:
+        """All or none. One alone is a transaction of its own, and most groups of small requests are one."""
+        if len(statements) == 1:
+            self._sql.execute(*statements[0])
+            return
+        with self._transaction():
+            for statement in statements:
+                self._sql.execute(*statement)
+
+    def _statements(self, change: Change) -> Iterator[Statement]:
+        yield from insert(
             "bodies", [(b.number, json.dumps(b.destinations), str(b.signal), b.count, b.wire) for b in change.bodies]
         )
-        self._insert("pieces", [(p.trace_id, str(p.signal), p.links, p.held, p.read) for p in change.pieces])
-        self._insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
-        self._insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
-        self._insert("talks", [(row.begun.digest, row.begun.start_ns, row.until_ns) for row in change.talks])
-        self._deliver(change.delivered)
+        yield from insert("pieces", [(p.trace_id, str(p.signal), p.links, p.held, p.read) for p in change.pieces])
+        yield from insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
+        yield from insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
+        yield from insert("talks", [(row.begun.digest, row.begun.start_ns, row.until_ns) for row in change.talks])
+        yield from self._deliver(change.delivered)
         self._leaving.update(row.trace_id for row in change.left)
-        self._delete("pieces", "trace", change.settled)
-        self._delete("left", "trace", _known(self._leaving, change.settled))
-        self._delete("judged", "run", change.final)
+        yield from delete("pieces", "trace", change.settled)
+        yield from delete("left", "trace", _known(self._leaving, change.settled))
+        yield from delete("judged", "run", change.final)
         if change.now_ns:
-            self._forget_talks(change.now_ns)
+            yield from forget_talks(change.now_ns)
 
-    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            marks = ",".join([f"({','.join('?' * len(some[0]))})"] * len(some))
-            self._sql.execute(
-                f"INSERT OR REPLACE INTO {table} VALUES {marks}",  # noqa: S608 - names from this file, values as parameters
-                [value for row in some for value in row],
-            )
-
-    def _deliver(self, delivered: Sequence[tuple[int, str]]) -> None:
+    def _deliver(self, delivered: Sequence[tuple[int, str]]) -> Iterator[Statement]:
         """A body goes when its last destination has it; until then it is noted who has."""
         whole = [number for number, destination in delivered if not destination]
         partly = [pair for pair in delivered if pair[1]]
-        self._insert("delivered", partly)
+        yield from insert("delivered", partly)
         self._partly.update(number for number, _ in partly)
-        self._delete("bodies", "number", whole)
-        self._delete("delivered", "number", _known(self._partly, whole))
-
-    def _delete(self, table: str, key: str, values: Sequence[Any]) -> None:
-        if values:
-            query = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - as above
-            self._sql.execute(query, [json.dumps(values)])
-
-    def _forget_talks(self, now_ns: int) -> None:
-        """Those whose time is over, and beyond MAX_TALKS the oldest."""
-        query = "SELECT until FROM talks ORDER BY until DESC LIMIT 1 OFFSET ?"
-        beyond = self._sql.execute(query, [MAX_TALKS]).fetchone()
-        self._sql.execute("DELETE FROM talks WHERE until <= ?", [max(now_ns, beyond[0]) if beyond else now_ns])
+        yield from delete("bodies", "number", whole)
+        yield from delete("delivered", "number", _known(self._partly, whole))
 
     def _measure(self) -> None:
         self._measured = time.monotonic()

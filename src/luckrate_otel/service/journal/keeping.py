@@ -103,21 +103,21 @@ class Keeping:
         self.journal.check(change.size)
         return change
 
-    def write(self, change: Change, then: Callable[[Change], None]) -> asyncio.Future[None]:
-        """Begin to write a request's rows. `then` is called when they are on disk, in the order of the calls, before
-        the future is seen done and whether or not anybody still waits for it."""
-        self._coming.update(piece.trace_id for piece in change.pieces)
+    def write(self, change: Change, told: Callable[[bool], None]) -> asyncio.Future[None]:
+        """Begin to write a request's rows. told: called with whether they are on disk, see Journal.write."""
+        traces = [piece.trace_id for piece in change.pieces]
+        self._coming.update(traces)
 
-        def arrived(done: asyncio.Future[None]) -> None:
-            for piece in change.pieces:
-                self._coming[piece.trace_id] -= 1
-                if not self._coming[piece.trace_id]:
-                    del self._coming[piece.trace_id]
-            if done.exception() is None:
-                self._kept.update(piece.trace_id for piece in change.pieces)
-                then(change)
+        def arrived(written: bool) -> None:
+            for trace_id in traces:
+                self._coming[trace_id] -= 1
+                if not self._coming[trace_id]:
+                    del self._coming[trace_id]
+            if written:
+                self._kept.update(traces)
+            told(written)
 
-        return self._begin(change, arrived, owed=False)
+        return self.journal.write(change, arrived)
 
     # ---- verdicts --------------------------------------------------------------------------------
 
@@ -135,14 +135,14 @@ class Keeping:
         verdicts go; not at shutdown, when they are final only for want of a process, and late spans still count as such
         after it."""
         change = self._change(effects, self._bodies(sendings), begun, wall_ns, forget=forget)
-        return self._begin(change, lambda _: then(change), owed=True)
+        return self.journal.write(change, lambda _: then(change), owed=True)
 
     def forward(
         self, left: Sequence[Left], sendings: Iterable[Sending], then: Callable[[Change], None]
     ) -> asyncio.Future[None]:
         """Hand over spans that are not judged."""
         change = Change(bodies=self._bodies(sendings), left=left)
-        return self._begin(change, lambda _: then(change), owed=True)
+        return self.journal.write(change, lambda _: then(change), owed=True)
 
     def sweep(self, wall_ns: int) -> None:
         """Let go of traces that closed without leaving anything to forward, and of conversations that are over."""
@@ -227,13 +227,6 @@ class Keeping:
             for signal, body, count, destinations in sendings
             if body and destinations
         ]
-
-    def _begin(
-        self, change: Change, arrived: Callable[[asyncio.Future[None]], None], *, owed: bool
-    ) -> asyncio.Future[None]:
-        done = self.journal.write(change, owed=owed)
-        done.add_done_callback(arrived)
-        return done
 
 
 def _joined(left: Iterable[Left]) -> list[Left]:
