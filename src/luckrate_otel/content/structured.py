@@ -47,7 +47,8 @@ def loads(text: str) -> Any:
         if text[:1] in ("{", "["):  # without blanks around it, as nearly always: half the price for a short text
             found, end = _scan(text, 0)
             if end == len(text):
-                return mended(found, text) if "\\u" in text else found
+                # One character is found twenty times as fast as two.
+                return mended(found, text) if "\\" in text and "\\u" in text else found
         return mended(_DECODER.decode(text), text)
     except StopIteration as error:
         raise ValueError("cut") from error

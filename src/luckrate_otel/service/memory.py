@@ -9,8 +9,9 @@ from contextlib import suppress
 from typing import Final
 
 # New objects before the collector looks at them, and how many of its looks before it looks at older ones too. What is
-# held is long-lived and makes no cycles; at Python's 700, 10, 10 walking it again and again took a tenth of the CPU.
-GC_THRESHOLDS: Final = (20_000, 20, 50)
+# held lives for seconds and makes no cycles; at Python's 700, 10, 10 walking it again and again took a tenth of the
+# CPU, at 20,000 still 7 %. What does make cycles, a request on its way through the libraries, holds no body by then.
+GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 # Blocks from this size on go back to the system when they are freed. glibc raises its own bound up to 32 MiB as soon as
 # a large block was freed once; bodies of a megabyte then leave holes, and a flood of them took twice its bound.

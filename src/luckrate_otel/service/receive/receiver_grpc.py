@@ -104,7 +104,9 @@ class GrpcReceiver:
                 refused = refusal(error)
             else:
                 return accepted_body(signal, accepted)
-            # Not in the handler of the error, whose traceback holds the whole request while the answer is on its way.
+            # Not in the handler of the error, whose traceback holds the whole request while the answer is on its way;
+            # nor with the body in this frame, as the library answers by an error that refers to its own traceback.
+            del body
             return await self._refuse(context, refused)
 
         return export

@@ -52,11 +52,16 @@ class HttpTransport:
         )
 
     async def send(self, signal: Signal, body: bytes) -> Reply:
-        # As a file: aiohttp writes it in pieces, where it would write large bytes at once (and warn of it).
-        data = BytesIO(gziplib.compress(body, _GZIP_LEVEL, mtime=0) if self._gzip else body)
+        # As a file: aiohttp writes it in pieces, where it would write large bytes at once (and warn of it). Closed, and
+        # not in this frame besides, as the library's errors refer to their own tracebacks and keep what is in them.
+        with BytesIO(gziplib.compress(body, _GZIP_LEVEL, mtime=0) if self._gzip else body) as data:
+            del body
+            return await self._post(self._urls[signal], data)
+
+    async def _post(self, url: str, data: BytesIO) -> Reply:
         try:
             # A redirect is refused, not followed: it could carry spans and credentials to a host nobody configured.
-            async with self._session.post(self._urls[signal], data=data, allow_redirects=False) as response:
+            async with self._session.post(url, data=data, allow_redirects=False) as response:
                 answer = await _read(response)
                 reply = http_reply(response.status, response.headers.get("Retry-After"), _now)
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
