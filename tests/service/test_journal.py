@@ -311,6 +311,23 @@ def test_a_kill_while_a_damaged_file_is_set_aside_costs_nothing(tmp_path: Path) 
     assert kept_in(tmp_path) == Kept(list(MANY.bodies), list(MANY.pieces), LEFT, JUDGED)
 
 
+def test_files_set_aside_within_a_second_do_not_overwrite_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one of which a kill left only the write-ahead file."""
+    monkeypatch.setattr("time.strftime", lambda *_: "20260131T120000Z")
+    (tmp_path / "broken-20260131T120000Z-2.db-wal").write_bytes(b"before a kill")
+    for content in (b"first", b"second", b"third"):
+        (tmp_path / "journal.db").write_bytes(content * 100)
+        kept_in(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("broken-*")} == {
+        "broken-20260131T120000Z.db": b"first" * 100,
+        "broken-20260131T120000Z-2.db-wal": b"before a kill",
+        "broken-20260131T120000Z-3.db": b"second" * 100,
+        "broken-20260131T120000Z-4.db": b"third" * 100,
+    }
+
+
 # ---- merging -----------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -193,7 +194,7 @@ class JournalFile:
         self._connect(self._fresh)
         self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged, kept.talks)])
         self._disconnect()
-        aside = self.path.with_name(f"broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.db")
+        aside = _aside(self.path.parent, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
         for suffix in _SUFFIXES:
             with suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
@@ -303,6 +304,15 @@ class JournalFile:
         with suppress(sqlite3.Error, OSError):
             self.tidy()
         self._sql.close()
+
+
+def _aside(folder: Path, now: str) -> Path:
+    """Where a broken file goes; never where one is. What restarts at once breaks two in a second: they get numbers."""
+    names = chain([f"broken-{now}.db"], (f"broken-{now}-{number}.db" for number in count(2)))
+    # Any of the three files: after a kill between the renames the first ones may stand there alone.
+    return next(
+        folder / name for name in names if not any(os.path.lexists(folder / f"{name}{suffix}") for suffix in _SUFFIXES)
+    )
 
 
 def _known(known: set[_Key], values: Iterable[_Key]) -> list[_Key]:
