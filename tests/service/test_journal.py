@@ -9,8 +9,9 @@ import random
 import shutil
 import sqlite3
 import stat
+import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -142,6 +143,71 @@ def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="or write journal: none"):
         JournalFile(tmp_path / "file" / "journal")
+
+
+READ_ONLY = "{place} is on a read-only file system; mount it writable, name another folder, or write journal: none"
+NOT_OURS = "{place} may not be written by user 65534; give it to that user, name another folder, or write journal: none"
+
+
+@pytest.fixture
+def states() -> Iterator[Path]:
+    """A folder for each state that a journal is found in, where others may look too."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    (place / "empty").mkdir()
+    for name in ("whole", "damaged", "killed while set aside"):
+        written(place / name, MANY)
+    garbage(place / "damaged" / "journal.db")
+    (place / "killed while set aside" / "journal.db").rename(place / "killed while set aside" / "journal-fresh.db")
+    yield place
+    shutil.rmtree(place)
+
+
+def files_in(place: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def told(folder: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        JournalFile(folder)
+    return str(caught.value)
+
+
+STATES = ("missing", "empty", "whole", "damaged", "killed while set aside")
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="only root may mount a folder read-only")
+def test_a_folder_on_a_read_only_file_system_is_said_to_be_and_stays_as_it_is(states: Path) -> None:
+    before = files_in(states)
+    if subprocess.run(["mount", "--bind", states, states], check=False, capture_output=True).returncode:
+        pytest.skip("this root may not mount a folder read-only")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", states], check=True)
+        for folder in STATES:
+            assert told(states / folder) == f"journal.path: {READ_ONLY.format(place=states / folder)}"
+    finally:
+        subprocess.run(["umount", states], check=True)
+    assert files_in(states) == before
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="only root may become another user, whom permissions bind")
+def test_a_folder_or_file_of_another_user_is_said_to_be_and_stays_as_it_is(states: Path) -> None:
+    for folder in ("empty", "whole", "damaged", "killed while set aside"):
+        (states / folder).chmod(0o755)
+    (states / "file").mkdir()
+    shutil.copy(states / "whole" / "journal.db", states / "file")
+    (states / "file").chmod(0o777)
+    before = files_in(states)
+    places = {**{folder: folder for folder in STATES}, "missing": "", "file": "file/journal.db"}
+    os.setresuid(65534, 65534, 0)
+    try:
+        said = {folder: told(states / folder) for folder in places}
+    finally:
+        os.setresuid(0, 0, 0)
+    assert said == {
+        folder: f"journal.path: {NOT_OURS.format(place=states / place)}" for folder, place in places.items()
+    }
+    assert files_in(states) == before
 
 
 # ---- broken files ------------------------------------------------------------------------------

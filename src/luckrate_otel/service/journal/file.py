@@ -22,6 +22,7 @@ from luckrate_otel.service.journal.kept import Kept, read_kept
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
 from luckrate_otel.service.journal.rows import Change
 from luckrate_otel.service.journal.statements import Statement, delete, forget_talks, insert
+from luckrate_otel.service.journal.unusable import cause, of_the_system
 
 _log = logging.getLogger(__name__)
 
@@ -39,19 +40,6 @@ _Key = TypeVar("_Key", int, str)
 
 # The file itself goes last: without its write-ahead file it can be read, the other way round not.
 _SUFFIXES: Final = ("-wal", "-shm", "")
-
-_SYSTEM: Final = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_AUTH,
-    }
-)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS bodies
@@ -95,7 +83,7 @@ class JournalFile:
             self.restore_reserve()
         except (OSError, sqlite3.Error, Full) as error:
             self._disconnect()
-            raise ConfigError([Problem("journal.path", _cause(error, self.path))]) from error
+            raise ConfigError([Problem("journal.path", cause(error, self.path))]) from error
 
     # ---- open ------------------------------------------------------------------------------------
 
@@ -107,7 +95,7 @@ class JournalFile:
             self.kept = read_kept(self._sql)
             self.kept.broken = self.kept.broken or damage
         except (sqlite3.Error, ValueError) as error:
-            if isinstance(error, sqlite3.Error) and _of_the_system(error, self.path):
+            if isinstance(error, sqlite3.Error) and of_the_system(error, self.path):
                 raise
             self.kept = self._rest()
             self.kept.broken = str(error) if isinstance(error, sqlite3.Error) else "its tables are damaged"
@@ -320,21 +308,3 @@ def _known(known: set[_Key], values: Iterable[_Key]) -> list[_Key]:
     found = known.intersection(values)
     known -= found
     return list(found)
-
-
-def _busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _of_the_system(error: sqlite3.Error, path: Path) -> bool:
-    """Whether it is the machine that keeps us from the file, and not what is in the file."""
-    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if primary == sqlite3.SQLITE_READONLY:  # a damaged head says the same of a file that can be written
-        return not os.access(path, os.W_OK)
-    return primary in _SYSTEM
-
-
-def _cause(error: Exception, path: Path) -> str:
-    if isinstance(error, sqlite3.Error) and _busy(error):
-        return f"{path} is in use by another process; give each its own, or stop the other"
-    return f"{path} cannot be used ({error}); name a folder that can be written, or write journal: none"
