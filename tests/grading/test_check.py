@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import luckrate_otel.rules
 from luckrate_otel import Spec, Step, Turn, check
 from luckrate_otel.check import not_graded, run_case
 from luckrate_otel.errors import SpecError
