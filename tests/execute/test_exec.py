@@ -222,7 +222,7 @@ def test_an_endpoint_that_cannot_be_understood_is_told(run: Run, monkeypatch: py
 def test_bad_usage(run: Run, words: list[str]) -> None:
     status, _, err = run(*words, "--", "true")
     assert status == 2
-    assert err.startswith(f"luckrate-otel: argument {words[0]}: invalid number of ")
+    assert err.startswith(f"luckrate-otel: argument {words[0]}: must be a ")
 
 
 def test_what_the_next_hop_has_to_say_is_told_as_everything_else(tmp_path: Path) -> None:

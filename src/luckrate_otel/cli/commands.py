@@ -20,7 +20,7 @@ from luckrate_otel.cli.terminal import (
     progress,
     style_of,
 )
-from luckrate_otel.errors import InputError, LuckrateError
+from luckrate_otel.errors import ConfigError, InputError, LuckrateError
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
@@ -41,16 +41,22 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def config_check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.config import as_lines, find_warnings
+    from luckrate_otel.service.opening import find_unusable
     from luckrate_otel.specfile import load_specs
 
     config = read_config(arguments)
     specs = load_specs(config.specs)
+    unusable, missing = find_unusable(config)
+    if unusable:
+        raise ConfigError(unusable, config.source)
     for line in as_lines(config):
         print(line)
     for spec, path in zip(specs, config.specs, strict=True):
         print(f"spec {spec.name} ({path}), version {spec.version}")
     for warning in find_warnings(config):
         complain(f"warning: {warning}")
+    for problem in missing:  # a pipeline checks where keys are not
+        complain(f"warning: {problem}; the processor does not start without it")
     return PASSED
 
 
@@ -206,19 +212,37 @@ def spec_test(arguments: argparse.Namespace) -> int:
 def health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
     from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import urlopen
 
-    endpoint = arguments.endpoint if "://" in arguments.endpoint else f"http://{arguments.endpoint}"
-    url = f"{endpoint.rstrip('/')}/readyz"
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"{arguments.endpoint}: must be host:port, or http:// or https:// with it")
+    url = _readyz(arguments.endpoint)
     try:
         with urlopen(url, timeout=arguments.timeout) as answer:  # noqa: S310 - the scheme is one of two
             print(answer.read(1000).decode(errors="replace").strip() or "ready")
+    except HTTPError as error:  # it answers, and says why not
+        said = error.read(1000).decode(errors="replace").strip().partition("\n")[0]
+        complain(f"{url}: not ready ({said if said.isprintable() and said else error.reason})")
+        return FAILED
     except (OSError, HTTPException) as error:
-        complain(f"{url}: not ready ({getattr(error, 'reason', error)})")
+        reason = getattr(error, "reason", error)
+        nobody = "; nothing listens there: is it running, and is this its admin.endpoint?"
+        complain(f"{url}: not ready ({reason}{nobody if isinstance(reason, ConnectionRefusedError) else ''})")
         return FAILED
     return PASSED
+
+
+def _readyz(endpoint: str) -> str:
+    from urllib.parse import urlsplit
+
+    url = endpoint if "://" in endpoint else f"http://{endpoint}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond 65535, brackets that do not match
+        usable = False
+    if not usable:
+        raise InputError(f"--endpoint {endpoint}: must be host:port, or http:// or https:// with it")
+    return f"{url.rstrip('/')}/readyz"
 
 
 def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
