@@ -10,6 +10,7 @@ from luckrate_otel import cli
 from luckrate_otel.specfile import load_spec
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("examples", "collector-config", "tests/traces")
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCKS = [
     (page, block) for page in PAGES for block in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
@@ -31,6 +32,9 @@ def test_commands_parse(page: str, line: str) -> None:
         assert words[1] in targets
     elif words[0] == "luckrate-otel":
         cli.parse(words[1:])
+        assert [word for word in words if word.startswith("tests/") and not list(ROOT.glob(word))] == []
+    elif words[0] == "curl":
+        assert words[-1].startswith("http://127.0.0.1:")
     else:
         pytest.fail(f"{page}: {words[0]} is not a command this test knows")
 
@@ -42,10 +46,34 @@ def test_specs_load(tmp_path: Path, page: str, block: str) -> None:
     assert load_spec(file).rules, page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+EVERY_PAGE = sorted([*PAGES, ROOT / "CHANGELOG.md", *(p for d in FOLDERS for p in (ROOT / d).rglob("*.md"))])
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    prose = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    headings = (re.sub(r"[^\w\- ]", "", line) for line in re.findall(r"^#+ (.*)$", prose, re.MULTILINE))
+    return {heading.lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+    prose = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", prose):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_sentences_parse(page: Path) -> None:
+    for command in re.findall(r"`(luckrate-otel [a-z][^`]*)`", page.read_text("utf-8").replace("\n", " ")):
+        words = shlex.split(command)[1:]
+        if all(re.fullmatch("[a-z]+", word) for word in words):  # the command as such is spoken of
+            with pytest.raises(SystemExit, match="^0$"):
+                cli.parse([*words, "--help"])
+        else:
+            cli.parse(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
