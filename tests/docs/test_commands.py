@@ -70,7 +70,7 @@ def test_commands_in_sentences_parse(page: Path) -> None:
     for command in re.findall(r"`(luckrate-otel [a-z][^`]*)`", page.read_text("utf-8").replace("\n", " ")):
         words = shlex.split(command)[1:]
         if all(re.fullmatch("[a-z]+", word) for word in words):  # the command as such is spoken of
-            with pytest.raises(SystemExit, match="^0$"):
+            with pytest.raises(SystemExit, match=r"^0$"):
                 cli.parse([*words, "--help"])
         else:
             cli.parse(words)

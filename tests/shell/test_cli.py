@@ -311,6 +311,19 @@ def test_config_check(run: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.
     assert run("serve", "--dry-run", "--config", config)[:2] == (0, out)
 
 
+@pytest.mark.parametrize("words", [["config", "check"], ["serve"]])
+def test_without_a_configuration_one_is_asked_for(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert run(*words) == (
+        2,
+        "",
+        (
+            "luckrate-otel: configuration: destinations: at least one is required; give --config FILE that names one, "
+            "or set OTEL_EXPORTER_OTLP_ENDPOINT\n"
+        ),
+    )
+
+
 def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text('destinations: {b: {endpoint: "http://a"}}\nmode: x\nclocks: {settel: 1}\n', encoding="utf-8")
