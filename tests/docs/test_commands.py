@@ -33,6 +33,9 @@ def test_commands_parse(page: str, line: str) -> None:
     elif words[0] == "luckrate-otel":
         cli.parse(words[1:])
         assert [word for word in words if word.startswith("tests/") and not list(ROOT.glob(word))] == []
+    elif words[:2] == ["python", "-m"]:
+        module = ROOT.joinpath(*words[2].split("."))
+        assert (module / "__main__.py").exists() or module.with_suffix(".py").exists()
     elif words[0] == "curl":
         assert words[-1].startswith("http://127.0.0.1:")
     else:

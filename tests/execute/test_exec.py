@@ -143,7 +143,10 @@ def test_no_command(run: Run) -> None:
 def test_a_command_without_telemetry(run: Run) -> None:
     status, out, err = run("--wait", "0.1", "--", PYTHON, "-c", "print('hello')")
     assert (status, out) == (2, "")
-    assert err == "hello\nluckrate-otel: no agent run seen: the command sent no telemetry\n"
+    assert err == (
+        "hello\nluckrate-otel: no agent run seen: the command sent no telemetry; it has to export OpenTelemetry spans, "
+        "and to flush them before it ends\n"
+    )
     status, out, _ = run("--wait", "0.1", "--allow-empty", "--", PYTHON, "-c", "print('hello')")
     assert status == 0
     assert out.startswith("Luck Rate —")
