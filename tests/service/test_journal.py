@@ -392,7 +392,6 @@ def test_one_is_told_in_order_whether_or_not_it_still_waits_and_whatever_another
         await asyncio.gather(waits, faulty, last)
         assert told == [("waits", True), ("gone", True), ("faulty", True), ("last", True)]
         assert troubles == ["journal: told in vain"]
-        assert len(file.steps) == 1  # one commit for those that came together
         told.clear()
         file.refuse = True
         refused, owed = write("refused"), write("owed", owed=True)
@@ -401,6 +400,31 @@ def test_one_is_told_in_order_whether_or_not_it_still_waits_and_whatever_another
         assert isinstance(refused.exception(), Busy)
         file.refuse = False
         assert await journal.close()
+
+    within(20, scenario)
+
+
+def test_one_that_comes_alone_waits_for_nobody_and_those_that_come_together_go_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.QUIET", 0.001)
+
+    async def scenario() -> None:
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+
+        def write() -> asyncio.Future[None]:
+            return journal.write(Change([Body(journal.next_number(), TRACES, 1, b"x", ("one",))]))
+
+        with monkeypatch.context() as long:
+            long.setattr("luckrate_otel.service.journal.journal.QUIET", 3600.0)
+            for _ in range(3):
+                await write()  # would wait for an hour, were it to wait for others
+        for _ in range(3):
+            await asyncio.gather(*(write() for _ in range(8)))
+        await journal.close()
+        # The first of a burst finds nobody there yet.
+        assert [len(change.bodies) for (change,) in file.steps] == [1, 1, 1, 1, 7, 8, 8]
 
     within(20, scenario)
 
