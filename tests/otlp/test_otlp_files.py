@@ -253,9 +253,9 @@ def test_paths_streams_and_standard_input(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unreadable_paths_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing\.jsonl: No such file or directory"):
+    with pytest.raises(InputError, match=r"missing\.jsonl: cannot be read: no such file or directory"):
         read(tmp_path / "missing.jsonl")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="cannot be read: is a directory"):
         read(tmp_path)
 
 

@@ -267,7 +267,11 @@ def test_unusable_input_is_one_line(run: Run, tmp_path: Path, content: str, caus
 
 
 def test_a_missing_file_is_one_line(run: Run, tmp_path: Path, spec: Path) -> None:
-    assert run("steps", tmp_path / "none") == (2, "", f"luckrate-otel: {tmp_path}/none: No such file or directory\n")
+    assert run("steps", tmp_path / "none") == (
+        2,
+        "",
+        f"luckrate-otel: {tmp_path}/none: cannot be read: no such file or directory\n",
+    )
     status, _, err = run("check", tmp_path / "none", "--spec", tmp_path / "s.yaml")
     assert (status, err) == (2, f"luckrate-otel: {tmp_path}/s.yaml: cannot be read: no such file or directory\n")
 
@@ -346,7 +350,10 @@ class _Ready(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"ok\n")
             return
-        self.send_response(503)
+        if self.path == "/binary/readyz":
+            self.wfile.write(b"\x00\x00\x12\x04\nHTTP?\n")
+            return
+        self.send_response(404 if self.path == "/none/readyz" else 503)
         self.end_headers()
         self.wfile.write({"/why/readyz": b"taking up the journal\n", "/odd/readyz": b"\x1b[2J\n"}.get(self.path, b""))
 
@@ -372,7 +379,13 @@ def test_health_of_a_ready_processor(run: Run, ready: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("why", "taking up the journal"), ("odd", "Service Unavailable"), ("mute", "Service Unavailable")],
+    [
+        ("why", "taking up the journal"),
+        ("odd", "Service Unavailable"),
+        ("mute", "Service Unavailable"),
+        ("none", "there is no such page; is this its admin.endpoint?"),
+        ("binary", "what answers there does not speak HTTP; is this its admin.endpoint?"),
+    ],
 )
 def test_health_says_why_not(run: Run, ready: str, path: str, reason: str) -> None:
     err = f"luckrate-otel: http://{ready}/{path}/readyz: not ready ({reason})\n"

@@ -211,6 +211,7 @@ def spec_test(arguments: argparse.Namespace) -> int:
 
 def health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
+    from http import HTTPStatus
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
@@ -221,14 +222,21 @@ def health(arguments: argparse.Namespace) -> int:
             print(answer.read(1000).decode(errors="replace").strip() or "ready")
     except HTTPError as error:  # it answers, and says why not
         said = error.read(1000).decode(errors="replace").strip().partition("\n")[0]
-        complain(f"{url}: not ready ({said if said.isprintable() and said else error.reason})")
-        return FAILED
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        nobody = "; nothing listens there: is it running, and is this its admin.endpoint?"
-        complain(f"{url}: not ready ({reason}{nobody if isinstance(reason, ConnectionRefusedError) else ''})")
-        return FAILED
-    return PASSED
+        reason = said if said.isprintable() and said else error.reason
+        reason = f"there is no such page; {_ELSEWHERE}" if error.code == HTTPStatus.NOT_FOUND else reason
+    except HTTPException:  # its text may be any bytes
+        reason = f"what answers there does not speak HTTP; {_ELSEWHERE}"
+    except OSError as error:
+        reason = str(getattr(error, "reason", error))
+        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+            reason += f"; nothing listens there: is it running, and {_ELSEWHERE}"
+    else:
+        return PASSED
+    complain(f"{url}: not ready ({reason})")
+    return FAILED
+
+
+_ELSEWHERE = "is this its admin.endpoint?"
 
 
 def _readyz(endpoint: str) -> str:

@@ -122,7 +122,7 @@ def _bytes_of(source: str | PathLike[str] | BinaryIO, max_bytes: int) -> tuple[s
             with open(source, "rb") as file:  # noqa: PTH123  # source may be text or a path
                 return fspath(source), file.read(max_bytes + 1)
         except OSError as error:
-            raise InputError(f"{fspath(source)}: {error.strerror or error}") from None
+            raise InputError(f"{fspath(source)}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     return str(getattr(source, "name", "input")), source.read(max_bytes + 1)
 
 
