@@ -68,6 +68,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text("utf-8")))
+    assert linked == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_sentences_parse(page: Path) -> None:
     for command in re.findall(r"`(luckrate-otel [a-z][^`]*)`", page.read_text("utf-8").replace("\n", " ")):
