@@ -180,6 +180,20 @@ def test_bad_usage_is_one_line(run: Run, words: list[str], message: str) -> None
 # ---- files -------------------------------------------------------------------------------------
 
 
+def test_spans_without_an_agent_are_one_line(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json" for name in "abcd"]
+    for path in paths:
+        path.write_text(
+            request(tool(2, "x")).replace("gen_ai", "other").replace("execute_tool", "work"), encoding="utf-8"
+        )
+    status, out, err = run("steps", *paths)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    named = f"{paths[0]}, {paths[1]}, {paths[2]} and 1 more"
+    assert err.startswith(
+        f"luckrate-otel: {named}: no agent run found: 4 spans and 0 log records, none of an agent's run;"
+    )
+
+
 def test_steps_as_text(run: Run, traces: Path) -> None:
     status, out, err = run("steps", traces)
     assert (status, err) == (0, "")
@@ -424,6 +438,17 @@ def test_a_reader_that_stops_early_is_no_error(traces: Path) -> None:
     command = f"{sys.executable} -m luckrate_otel steps {traces} | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
     assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is Linux's")
+@pytest.mark.parametrize("words", [["check"], ["check", "--format", "json"], ["steps"]])
+def test_a_report_that_cannot_be_written_is_no_gate(words: list[str], traces: Path, spec: Path) -> None:
+    command = [sys.executable, "-m", "luckrate_otel", *words, str(traces)]
+    command += ["--spec", str(spec)] if words[0] == "check" else []
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    told = b"luckrate-otel: standard output cannot be written: no space left on device; its report is not whole\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if done.unreadable:
         complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
-        raise InputError("\n".join(f"no agent run seen: {line}" for line in done.seen.splitlines()))
+        raise InputError(f"no agent run seen: {_in_one_line(done.seen)}")
     status = report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
     return INTERRUPTED if done.interrupted else status
 
@@ -271,11 +271,20 @@ def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
         parts = "part" if len(batch.problems) == 1 else "parts"
         complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
-        what = batch.unrecognised.splitlines() or ["nothing in it tells of an agent"]
-        raise InputError("\n".join(f"{', '.join(files)}: no agent run found: {line}" for line in what))
+        what = batch.unrecognised or "nothing in it tells of an agent"
+        raise InputError(f"{_named(files)}: no agent run found: {_in_one_line(what)}")
     return batch
 
 
-MAX_PROBLEMS = 20
+def _in_one_line(text: str) -> str:
+    return "; ".join(text.splitlines())
+
+
+def _named(files: Sequence[str]) -> str:
+    more = len(files) - MAX_NAMED
+    return ", ".join(files[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+MAX_PROBLEMS, MAX_NAMED = 20, 3
 
 # ---- output ------------------------------------------------------------------------------------
