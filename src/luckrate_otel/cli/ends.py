@@ -105,7 +105,7 @@ example:
 """
 
 HEALTH = """\
-It asks /readyz on the address that `admin.endpoint` has in the configuration.
+It asks /readyz. --endpoint is what `admin.endpoint` is in the configuration.
 
 exit status: 0 ready, 1 not ready or no answer, 2 bad usage.
 
