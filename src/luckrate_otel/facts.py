@@ -40,8 +40,6 @@ class Gap(StrEnum):
     TRUNCATED = "truncated"
     REDACTED = "redacted"
     TOO_LARGE = "too_large"
-    # The content is there, but not the value that the rule asks of it.
-    NO_VALUE = "no_value"
     INCOMPLETE = "incomplete"
     HISTORY_MISSING = "history_missing"
     NO_TASK = "no_task"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckrate_otel.errors import SpecError
-from luckrate_otel.facts import NO_RETURN, Gap, ToolDefinition
+from luckrate_otel.facts import Gap, ToolDefinition
 from luckrate_otel.model import History, Step, Trajectory, Turn
 from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
@@ -173,7 +173,7 @@ def sources(*wanted: str, argument: str = "order_id") -> dict[str, Any]:
         (sources("user"), run(refund(), task=None), Gap.NO_TASK),
         (sources("user"), run(refund(), history=History(missing=True)), Gap.HISTORY_MISSING),
         (sources("lookup"), run(Step("lookup", result=None), refund()), Gap.NOT_CAPTURED),
-        (sources("lookup.$.id"), run(Step("lookup", result="W1001"), refund()), Gap.NO_VALUE),
+        (sources("lookup.$.id"), run(Step("lookup", result="W1001"), refund()), Gap.NOT_CAPTURED),
         (sources("user"), run(Step("refund", None)), Gap.NOT_CAPTURED),
         (sources("user"), run("lookup"), "vacuous"),
         (sources("user", argument="urgent"), run(refund(urgent=True)), "satisfied"),
@@ -226,15 +226,8 @@ SAME = [{"that": TOTAL[0], "same": "order_id"}]
         (TOTAL, run(order(1), Step("refund", {})), "satisfied", []),
         (TOTAL, run(order(1), Step("refund", None)), Gap.NOT_CAPTURED, []),
         (TOTAL, run(Step("lookup", result=None), refund()), Gap.NOT_CAPTURED, []),
-        (TOTAL, run(Step("lookup", result="no json"), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(Step("lookup", result=""), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(Step("lookup", result='{"sum": 40}'), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(Step("lookup", result="40"), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(Step("lookup", ok=False, error=NO_RETURN), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(order("a lot"), refund()), Gap.NO_VALUE, []),
-        (TOTAL, run(order(None), refund()), Gap.NO_VALUE, []),
-        (["refund.amount <= lookup.total"], run(order(1), refund()), Gap.NO_VALUE, []),
-        (["refund.order_id <= 40"], run(refund()), Gap.NO_VALUE, []),
+        (TOTAL, run(Step("lookup", result="no json"), refund()), Gap.NOT_CAPTURED, []),
+        (TOTAL, run(order("a lot"), refund()), Gap.NOT_CAPTURED, []),
         (SAME, run(order(40), order(1, "W2"), refund()), "satisfied", []),
         (SAME, run(order(1), order(40, "W2"), refund()), "violated", [("relations[0]", 2, "refund")]),
         (SAME, run(order(40), Step("lookup", None, result='{"total": 1}'), refund()), Gap.NOT_CAPTURED, []),

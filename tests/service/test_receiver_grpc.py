@@ -185,6 +185,7 @@ def request_in(coding: str, body: bytes) -> bytes:
         ("zstd", b"\x28\xb5\x2f\xfd", b"13"),
         ("snappy", b"\2\4" + BODY, b"13"),
     ],
+    ids=["deflate", "gzip", "cut short", "with more behind", "zstd", "snappy"],
 )
 def test_gzip_and_deflate_are_taken_and_the_library_refuses_other_compression(
     coding: str, body: bytes, status: bytes

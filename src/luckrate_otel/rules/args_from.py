@@ -86,7 +86,7 @@ def _untold(trajectory: Trajectory, leaf: Leaf, sources: tuple[Source, ...]) -> 
         if step.tool in tools and step.result is None and step.error is None:
             return gap_of(trajectory, index, "result")
     if any(seen.tool in tools and seen.path == "$" for seen in leaf.sources):
-        return Gap.NO_VALUE  # in a result without places, so that it cannot be told whether at the right one
+        return Gap.NOT_CAPTURED  # in a result without places, so that it cannot be told whether at the right one
     return Gap.TOO_LARGE if len(leaf.sources) >= LISTED else None
 
 

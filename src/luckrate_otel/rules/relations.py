@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from luckrate_otel.facts import NO_RETURN, Gap
+from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import each_item
@@ -146,13 +146,13 @@ def _compared(trajectory: Trajectory, relation: Relation, index: int, against: i
     if not left:
         return None
     if not right:
-        return Gap.NO_VALUE
+        return Gap.NOT_CAPTURED
     holds = [[_holds(relation.compare, a, b) for b in right] for a in left]
     if all(any(answer is True for answer in row) for row in holds):
         return None
     if any(not any(answer is not False for answer in row) for row in holds):
         return _Broken(against)
-    return Gap.NO_VALUE
+    return Gap.NOT_CAPTURED
 
 
 def _holds(compare: str, a: Value, b: Value) -> bool | None:
@@ -177,10 +177,7 @@ def _hits(trajectory: Trajectory, name: str, same: tuple[Located, ...]) -> list[
 
 
 def _values(trajectory: Trajectory, at: Located, index: int) -> list[Value] | Gap:
-    """None of them: the call has no such value, though all that it has was captured."""
     step = trajectory.steps[index]
-    if at.in_result and step.error == NO_RETURN:
-        return []
     if (step.result if at.in_result else step.args) is None:
         return gap_of(trajectory, index, "result" if at.in_result else "args")
     try:
