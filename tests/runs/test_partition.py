@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckrate_otel.facts import Facts, Role
@@ -321,6 +321,7 @@ def shapes(draw: st.DrawFn) -> tuple[list[Facts], dict[str, str]]:
 
 
 @given(shapes(), st.randoms(use_true_random=False), st.booleans())
+@example(([agent("a", "a", 0), agent("b", "b", 0), agent("a", "", 0)], {}), random.Random(0), False)
 def test_every_fact_is_in_one_run_whatever_the_shape(
     shape: tuple[list[Facts], dict[str, str]], rng: random.Random, final: bool
 ) -> None:

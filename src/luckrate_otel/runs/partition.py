@@ -116,7 +116,8 @@ def _structural_owners(ordered: tuple[Facts, ...], lineage: Lineage) -> tuple[li
         key = joined.get(run, run)
         roots[key] = min(roots.get(key, root), root, key=fact_order)
     if len(roots) > 1 and (whole := _whole_trace(roots, lineage)):
-        lost = {run: whole for run, root in roots.items() if _below_a_lost_span(root, roots[whole], lineage)}
+        others = {run: root for run, root in roots.items() if run != whole}
+        lost = {run: whole for run, root in others.items() if _below_a_lost_span(root, roots[whole], lineage)}
         joined = {run: lost.get(lead, lead) for run, lead in joined.items()} | lost
         roots = {run: root for run, root in roots.items() if run not in lost}
     return [joined.get(owner, owner) for owner in owners] if joined else owners, roots
