@@ -63,6 +63,7 @@ class Journal:
         self._steps: list[_Step] = []
         self._waited_for = False  # somebody waits for one of the steps
         self._committing = False
+        self._closing = False
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(file)
@@ -145,9 +146,12 @@ class Journal:
 
     async def close(self) -> bool:
         """Write what is owed and close the file. False if it does not keep all it was given: the file was removed, or
-        there was no room for what is owed to the last."""
-        await self.flush()
-        self._commit()
+        there was no room for what is owed to the last. A second call tells the same; nothing may be written after the
+        first."""
+        if not self._closing:
+            self._closing = True
+            await self.flush()
+            self._commit()
         return await asyncio.to_thread(self._writer.close)
 
     def _note_shared(self, bodies: Sequence[Body]) -> None:

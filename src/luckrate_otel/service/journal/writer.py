@@ -20,6 +20,9 @@ RETRY_AFTER: Final = 1.0
 # After so many seconds without a change the write-ahead file is emptied, so that nothing delivered stays readable.
 IDLE: Final = 2.0
 
+# How a failure is told that lies in the step itself, and not in the disk.
+_FAULT: Final = "fault: "
+
 # Changes, each with whether it must happen.
 Group = Sequence[tuple[Change, bool]]
 
@@ -63,6 +66,7 @@ class Writer:
                 if given is None:
                     break
                 self._commit(*given)
+                del given  # until the next comes it would hold every body of this group
             if self.trouble and time.monotonic() >= self._recover_at:
                 self._recover()
         self._pay()
@@ -92,11 +96,15 @@ class Writer:
         blocked: set[str | int] = set()
         for change in self._owed:
             touched = change.touched()
-            if not blocked.isdisjoint(touched) or self._attempt([change]):
+            failed = "follows" if not blocked.isdisjoint(touched) else self._attempt([change])
+            if not failed:
+                self._file.empty()
+            elif failed.startswith(_FAULT):
+                # It would fail for ever, and every request be refused with it. What it sends is in the queues.
+                _log.error("journal: a step cannot be written and is let go: %s", failed)
+            else:
                 left.append(change)
                 blocked |= touched
-            else:
-                self._file.empty()
         self._owed = left
 
     def _attempt(self, changes: Sequence[Change]) -> str:
@@ -106,10 +114,10 @@ class Writer:
             return ""
         try:
             self._file.write(merge(changes))
-        except Full as error:
-            self.trouble = str(error)
+        except (Full, MemoryError) as error:
+            self.trouble = str(error) or "no memory"
         except Exception as error:  # noqa: BLE001 - a fault in here must not end the thread that all requests wait for
-            self.trouble = f"fault: {type(error).__name__}"
+            self.trouble = f"{_FAULT}{type(error).__name__}"
         else:
             return ""
         self._recover_at = time.monotonic() + RETRY_AFTER
