@@ -17,7 +17,7 @@ from luckrate_otel.output import OUTPUT_SHAPE, Output, parse_output
 from luckrate_otel.provenance import Engine, Policy
 from luckrate_otel.provenance.engines import ENGINES
 from luckrate_otel.provenance.tokens import Leaf, trace
-from luckrate_otel.rules import RULES, shapes
+from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import contents
 from luckrate_otel.rules.key import (
     Key,
@@ -34,6 +34,7 @@ from luckrate_otel.rules.key import (
     tool_name,
 )
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.rules.taint import DELEGATES, FIELDS, PRIVILEGED, TARGETS, UNTRUSTED
 from luckrate_otel.rules.unknown_tool import TOOLS
 from luckrate_otel.telemetry import NOTHING, Value, nothing

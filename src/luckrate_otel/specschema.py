@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from luckrate_otel.rules import RULES
 from luckrate_otel.rules.shapes import DEFS, TEXTS, a_map
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import ALIASES, KEYS
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Step, Trajectory, Turn, Violation
-from luckrate_otel.rules import RULES
 from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import luckrate_otel.rules
 from luckrate_otel import Spec, Step, Turn, check
 from luckrate_otel.check import not_graded, run_case
 from luckrate_otel.errors import SpecError
@@ -26,7 +25,7 @@ from luckrate_otel.model import (
     VerdictLabel,
     Violation,
 )
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.telemetry import Status
 from tests.grading.asking import run
 
@@ -285,7 +284,7 @@ def test_the_table_of_rules_is_in_the_order_of_reports() -> None:
         "ground",
         "secrets",
     ]
-    assert all(rule.id == key for key, rule in luckrate_otel.rules.RULES.items())
+    assert all(rule.id == key for key, rule in RULES.items())
 
 
 @pytest.mark.parametrize(("count", "listed"), [(99, 99), (100, 100), (101, 101), (15_000, 101)])

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import VerdictLabel
 from luckrate_otel.provenance.engines import ENGINES
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import ALIASES, GENERAL, KEYS, Spec
 
 TEXT = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from luckrate_otel import Step, Turn, check
 from luckrate_otel.model import Trajectory, Verdict, Violation
-from luckrate_otel.rules import RULES
 from luckrate_otel.rules.key import no_clauses
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import KEYS
 from luckrate_otel.verdict_json import from_record, to_record
 

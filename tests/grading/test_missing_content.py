@@ -15,7 +15,7 @@ import pytest
 
 from luckrate_otel import Spec, Step
 from luckrate_otel.model import Trajectory
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 
 LARGE = {"tool": "a", "where": {"o": 1}}
 PAIRS: tuple[dict[str, Any], ...] = (

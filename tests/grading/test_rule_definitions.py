@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import ToolDefinition
 from luckrate_otel.model import Step, Trajectory, Turn
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
 from tests.grading import slow
 

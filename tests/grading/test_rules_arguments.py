@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import Gap, ToolDefinition
 from luckrate_otel.model import History, Step, Trajectory, Turn
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
 from tests.grading.asking import ask, only, places, run, state
 from tests.grading.test_properties import step_lists

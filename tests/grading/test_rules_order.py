@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Step, Trajectory
-from luckrate_otel.rules import RULES
 from luckrate_otel.rules.outcome import Outcome
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
 from tests.grading import slow
 from tests.grading.asking import ask, only, places, run, state

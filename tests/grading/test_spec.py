@@ -12,8 +12,8 @@ from luckrate_otel.errors import Problem, SpecError
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.engines import ENGINES
-from luckrate_otel.rules import RULES
 from luckrate_otel.rules.key import Notes, Place, seconds
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import KEYS, select
 
 

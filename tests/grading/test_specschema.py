@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from luckrate_otel.canonical import plain
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import ALIASES, KEYS, Spec
 from luckrate_otel.specschema import spec_schema
 

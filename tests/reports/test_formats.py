@@ -14,7 +14,7 @@ from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.formats import FORMATS
 from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
 from luckrate_otel.reports.text import PLAIN, Style
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from tests.reports.example import HARD, RUNS, SOFT, report, run, verdict
 
 

@@ -444,7 +444,6 @@ def test_one_is_told_in_order_whether_or_not_it_still_waits_and_whatever_another
         await asyncio.gather(waits, faulty, last)
         assert told == [("waits", True), ("gone", True), ("faulty", True), ("last", True)]
         assert troubles == ["journal: told in vain"]
-        assert len(file.steps) == 1  # one commit for those that came together
         told.clear()
         file.refuse = True
         refused, owed = write("refused"), write("owed", owed=True)
@@ -453,6 +452,31 @@ def test_one_is_told_in_order_whether_or_not_it_still_waits_and_whatever_another
         assert isinstance(refused.exception(), Busy)
         file.refuse = False
         assert await journal.close()
+
+    within(20, scenario)
+
+
+def test_one_that_comes_alone_waits_for_nobody_and_those_that_come_together_go_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.QUIET", 0.001)
+
+    async def scenario() -> None:
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+
+        def write() -> asyncio.Future[None]:
+            return journal.write(Change([Body(journal.next_number(), TRACES, 1, b"x", ("one",))]))
+
+        with monkeypatch.context() as long:
+            long.setattr("luckrate_otel.service.journal.journal.QUIET", 3600.0)
+            for _ in range(3):
+                await write()  # would wait for an hour, were it to wait for others
+        for _ in range(3):
+            await asyncio.gather(*(write() for _ in range(8)))
+        await journal.close()
+        # The first of a burst finds nobody there yet.
+        assert [len(change.bodies) for (change,) in file.steps] == [1, 1, 1, 1, 7, 8, 8]
 
     within(20, scenario)
 
@@ -600,13 +624,13 @@ def test_a_step_that_can_never_be_written_is_let_go_and_holds_up_no_other(
     async def scenario() -> None:
         file = JournalFile(tmp_path)
         journal = Journal(file, 10**8)
-        await journal.write(Change(left=LEFT))
+        first = journal.write(Change(left=LEFT))  # while it is written the others come together
         good = Body(1, TRACES, 1, b"owed", ("one",))
         poison = journal.write(Change(judged=[never], settled=[A]), owed=True)
         owed = journal.write(Change([good], settled=[B]), owed=True)
         with pytest.raises(Busy, match="fault: OverflowError"):
             await journal.write(Change([Body(2, TRACES, 1, b"refused", ("one",))]))
-        await asyncio.gather(poison, owed)
+        await asyncio.gather(first, poison, owed)
         while journal.trouble:
             await journal.flush()
         await journal.write(Change(settled=[A]), owed=True)  # what the other did not take away

@@ -9,7 +9,7 @@ from math import ceil
 
 from luckrate_otel.model import Trajectory
 from luckrate_otel.provenance.tokens import Leaf
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import Value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from luckrate_otel.rules import RULES
+from luckrate_otel.rules.table import RULES
 
 _RUN_FAILED = "run_failed"  # of a suite's runner, no rule of a spec
 

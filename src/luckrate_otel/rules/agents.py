@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
@@ -13,10 +12,8 @@ from luckrate_otel.rules.finding import at_step, call, concluded, named
 from luckrate_otel.rules.key import Aliases, Clause, Key, Place, count, entries, suggestion, tool, tool_names, whole
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import NOTHING, Value, nothing
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 _WORDS = ("tools", "forbidden", "max_steps", "max_calls")
 
@@ -74,7 +71,7 @@ def _clauses(key: str, value: Value, aliases: Aliases) -> Iterator[Clause]:
 AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING, _SHAPE, _clauses)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """A tool that is not the agent's own is hard, once per tool; a budget is soft, on the first call over it."""
     violations: list[Violation] = []
     activated = False

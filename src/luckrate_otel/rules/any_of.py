@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -18,11 +17,9 @@ from luckrate_otel.rules.lens import Hit, Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.same import ALL, Same, parse_same
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.rules.within import ANYWHERE, Within, parse_within
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 _WORDS = ("calls", "before", "same", "within")
 
@@ -88,7 +85,7 @@ _SHAPE = shapes.a_list(
 ANY_OF: Key[tuple[Choice, ...]] = Key("any_of", _choices, (), _SHAPE, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     return judge((RULE.id, RULE.severity), numbered(RULE.id, spec.get(ANY_OF)), read, trajectory, spec)
 
 

@@ -13,18 +13,17 @@ from luckrate_otel.rules.arguments import ARGS
 from luckrate_otel.rules.finding import argument_of, at_step, call, concluded, gap_of, inner_path, named
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import Value
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-    from luckrate_otel.spec import Spec
-
 # Of one call. A value of the wrong shape altogether breaks many keywords, and the first few say it.
 MAX_ERRORS = 16
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per argument and keyword. Neither the value nor a key that may be data is shown."""
     wanted = spec.get(ARGS)
     violations: list[Violation] = []
@@ -74,7 +73,7 @@ def _words(error: ValidationError) -> str:
     return f"does not fit {error.validator}{shown}"
 
 
-def active(_rule: Rule, spec: Spec) -> bool:
+def active(_rule: Rule, spec: SpecView) -> bool:
     """A spec may ask for sources alone, see args_from."""
     return any(arguments.validator is not None for arguments in spec.get(ARGS).values())
 

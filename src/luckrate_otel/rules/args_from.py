@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.provenance.tokens import Leaf, Sighting
 from luckrate_otel.rules.arguments import ARGS, Source, leads_to
 from luckrate_otel.rules.finding import argument_of, at_step, concluded, gap_of, named
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.path import Unreadable, follow, parts_of, result_value
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.rules.where import same_value
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.provenance.tokens import Leaf, Sighting
-    from luckrate_otel.spec import Spec
 
 # As many sources as the engine lists of one value; past them the right one may be among those left out.
 LISTED = 16
@@ -26,7 +23,7 @@ LISTED = 16
 _ORIGINS = {"user": ("user", "earlier user"), "system": ("system",), "definition": ("definition",)}
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per argument that is seen before the call, but in no source it may come from, or nowhere."""
     wanted = {tool: arguments.sources for tool, arguments in spec.get(ARGS).items() if arguments.sources}
     called = [index for index, step in enumerate(trajectory.steps) if step.tool in wanted]
@@ -117,7 +114,7 @@ def _named(seen: Sighting) -> str:
     return f"earlier {named(seen.tool or '')}" if seen.origin == "earlier result" else seen.origin
 
 
-def active(_rule: Rule, spec: Spec) -> bool:
+def active(_rule: Rule, spec: SpecView) -> bool:
     return any(arguments.sources for arguments in spec.get(ARGS).values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
@@ -12,9 +12,7 @@ from luckrate_otel.rules.finding import at_step, concluded, on_run
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.order import order_of
 from luckrate_otel.rules.outcome import Outcome
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 C = TypeVar("C")
 
@@ -49,7 +47,7 @@ def judge(
     clauses: Iterable[tuple[str, C]],
     automaton: Automaton[C],
     trajectory: Trajectory,
-    spec: Spec,
+    spec: SpecView,
     *,
     order: str = "overlap",
 ) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
@@ -12,10 +11,8 @@ from luckrate_otel.rules.finding import argument_of, argument_path, at_step, cal
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 DEFINITIONS: Key[bool] = Key("definitions", flag, default=False, shape=shapes.FLAG)
 
@@ -23,7 +20,7 @@ DEFINITIONS: Key[bool] = Key("definitions", flag, default=False, shape=shapes.FL
 _MORE = ("patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 
 
-def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, _spec: SpecView) -> Outcome:
     """One violation per argument that was made up, and one for those that are missing.
 
     Only names are compared. The schema comes with the telemetry, and running patterns of strangers on other strangers'

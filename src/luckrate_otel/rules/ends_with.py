@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls
@@ -15,14 +13,12 @@ from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.sequence import ends, parse_sequence
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 ENDS_WITH: Key[tuple[Calls, ...]] = Key("ends_with", parse_sequence, (), shapes.SEQUENCE, as_one)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     return judge((RULE.id, RULE.severity), [(RULE.id, spec.get(ENDS_WITH))], read, trajectory, spec)
 
 

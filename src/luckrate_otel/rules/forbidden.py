@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import each_item
@@ -11,14 +9,12 @@ from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 FORBIDDEN: Key[tuple[str, ...]] = Key("forbidden", tool_names, (), shapes.TOOLS, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per forbidden tool, on its first call, the others as evidence."""
     banned = spec.get(FORBIDDEN)
     if not any(step.tool in banned for step in trajectory.steps):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 GROUND: Key[bool] = Key("ground", flag, default=True, shape=shapes.FLAG)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """Asked of the provenance engine that the spec chose."""
     return spec.engine.ground(trajectory, spec.policy)
 

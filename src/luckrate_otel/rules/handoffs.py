@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
@@ -11,10 +10,8 @@ from luckrate_otel.rules.finding import at_step, concluded, named
 from luckrate_otel.rules.key import Key, Place, items, text
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ def _parse(value: Value, place: Place) -> Handoffs:
 HANDOFFS: Key[Handoffs | None] = Key("handoffs", _parse, None, shapes.a_list(shapes.TWO))
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per pair of agents, on the first call after the handoff. Going back to an agent that is waiting
     for an answer is a return, not a handoff; and an agent that waits may hand over to another meanwhile."""
     rule = spec.get(HANDOFFS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
@@ -14,15 +12,13 @@ from luckrate_otel.rules.key import Key
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.rules.unanswered import Unanswered
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 LEADS_TO: Key[tuple[Pair, ...]] = Key("leads_to", parse_pairs, (), shapes.PAIRS, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     return judge((RULE.id, RULE.severity), numbered(RULE.id, spec.get(LEADS_TO)), read, trajectory, spec)
 
 

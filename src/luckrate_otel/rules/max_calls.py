@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -17,11 +16,9 @@ from luckrate_otel.rules.lens import Hit, Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.same import ALL, Same, parse_same
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.rules.where import parse_where
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 _WORDS = ("max", "where", "same")
 
@@ -68,7 +65,7 @@ _SHAPE = shapes.a_map(
 MAX_CALLS: Key[tuple[Limit, ...]] = Key("max_calls", _limits, (), _SHAPE, by_tool)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     clauses = [(f"{RULE.id}.{limit.calls.tools[0]}", limit) for limit in spec.get(MAX_CALLS)]
     return judge((RULE.id, RULE.severity), clauses, read, trajectory, spec)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -12,14 +10,12 @@ from luckrate_otel.rules.finding import concluded, on_run
 from luckrate_otel.rules.key import Key, seconds
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 MAX_DURATION: Key[float | None] = Key("max_duration", seconds, None, shapes.DURATION, as_one)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation of the run. What is known of its length is the least that it took."""
     budget = spec.get(MAX_DURATION)
     if budget is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN
@@ -18,10 +17,8 @@ from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whol
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 _WORDS = ("times", "tool", "errors", "then")
 
@@ -74,7 +71,7 @@ _SHAPE = shapes.either({"type": "null"}, _ONE, shapes.a_list(_ONE))
 MAX_RETRIES: Key[tuple[Retries, ...]] = Key("max_retries", _parse, (), _SHAPE, one_or_each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     limits = spec.get(MAX_RETRIES)
     names = [RULE.id if len(limits) == 1 else f"{RULE.id}[{i}]" for i in range(len(limits))]
     return judge((RULE.id, RULE.severity), list(zip(names, limits, strict=True)), read, trajectory, spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
@@ -13,10 +12,8 @@ from luckrate_otel.rules.finding import at_step, call, concluded
 from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, seconds, tool
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import NOTHING, Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 # Stands for every tool that is not named itself.
 OTHERS = "*"
@@ -47,7 +44,7 @@ _SHAPE = shapes.either(shapes.DURATION, shapes.a_map(shapes.DURATION))
 MAX_STEP_DURATION: Key[Mapping[str, float]] = Key("max_step_duration", _budgets, NOTHING, _SHAPE, _clauses)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per call. Without its duration it cannot be told."""
     budgets = spec.get(MAX_STEP_DURATION)
     violations: list[Violation] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import as_one
@@ -11,14 +9,12 @@ from luckrate_otel.rules.finding import concluded, on_run
 from luckrate_otel.rules.key import Key, count
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 MAX_STEPS: Key[int | None] = Key("max_steps", count(0), None, shapes.BUDGET, as_one)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation of the run; the evidence is the first step over the budget."""
     budget = spec.get(MAX_STEPS)
     taken = len(trajectory.steps)

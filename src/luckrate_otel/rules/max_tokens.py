@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -12,14 +10,12 @@ from luckrate_otel.rules.finding import concluded, on_run
 from luckrate_otel.rules.key import Key, count
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 MAX_TOKENS: Key[int | None] = Key("max_tokens", count(0), None, shapes.BUDGET, as_one)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation of the run. Of a run cut short more may have been used than was seen."""
     budget, used = spec.get(MAX_TOKENS), trajectory.tokens
     if budget is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -18,14 +17,12 @@ from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.same import About
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 NEXT: Key[tuple[Pair, ...]] = Key("next", parse_pairs, (), shapes.PAIRS, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     return judge((RULE.id, RULE.severity), numbered(RULE.id, spec.get(NEXT)), read, trajectory, spec)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import Gap
@@ -13,10 +12,8 @@ from luckrate_otel.rules.finding import at_step, call, concluded, gap_of
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False, shape=shapes.FLAG)
 
@@ -24,7 +21,7 @@ NO_REPEAT: Key[bool] = Key("no_repeat", flag, default=False, shape=shapes.FLAG)
 _TEXT = frozenset({str})
 
 
-def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, _spec: SpecView) -> Outcome:
     """One violation per repeat. A retry after a failure is right; whether a call with ok None failed cannot be told."""
     key_of = _flat if all(map(_is_flat, trajectory.steps)) else canonical
     succeeded: dict[tuple[str, Hashable], int] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.clause import Pair, parse_pairs
@@ -16,14 +14,12 @@ from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.order import order_of
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 NOT_BOTH: Key[tuple[Pair, ...]] = Key("not_both", parse_pairs, (), shapes.PAIRS, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     return judge((RULE.id, RULE.severity), numbered(RULE.id, spec.get(NOT_BOTH)), read, trajectory, spec)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
@@ -20,11 +19,9 @@ from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.path import Unreadable, follow, number, result_value
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.same import ALL, Located, Same, about, parse_located, parse_same
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.rules.where import same_value
 from luckrate_otel.telemetry import Value
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 _WORDS = ("that", "same")
 _OPERAND = r"""(?:"([^"]+)"|([^\s."<>=!]+))\.([^\s<>=!]+)"""
@@ -97,7 +94,7 @@ _SHAPE = shapes.a_list(
 RELATIONS: Key[tuple[Relation, ...]] = Key("relations", _parse, (), _SHAPE, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per call that does not hold. One with nothing to compare it with holds: `before` asks for that."""
     order = order_of(trajectory, spec.order if spec.writes_order else "overlap")
     violations: list[Violation] = []

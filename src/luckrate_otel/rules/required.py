@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
@@ -12,14 +10,12 @@ from luckrate_otel.rules.finding import concluded, named, on_run
 from luckrate_otel.rules.key import Key, tool_names
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 REQUIRED: Key[tuple[str, ...]] = Key("required", tool_names, (), shapes.TOOLS, each_item)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation of the run per tool that was not called; in a run cut short it may still have come."""
     called = {step.tool for step in trajectory.steps}
     missing = [(i, tool) for i, tool in enumerate(spec.get(REQUIRED)) if tool not in called]

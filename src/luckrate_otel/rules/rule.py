@@ -1,20 +1,18 @@
-"""What a rule is: one row of the table in `rules/__init__.py`."""
+"""What a rule is: one row of the table in `rules/table.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules.key import Key
 from luckrate_otel.rules.outcome import Outcome
-
-if TYPE_CHECKING:  # spec.py reads its keys from the table of rules, so at run time the arrow points the other way
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 
-def asks_something(rule: Rule, spec: Spec) -> bool:
+def asks_something(rule: Rule, spec: SpecView) -> bool:
     """A rule is on when any of its keys has a value that asks for something: not false, nothing or empty."""
     return any(value is not None and value is not False and value not in ((), {}) for value in map(spec.get, rule.keys))
 
@@ -32,8 +30,8 @@ class Rule:
     id: str
     severity: Severity
     keys: tuple[Key[Any], ...]
-    evaluate: Callable[[Trajectory, Spec], Outcome]
-    active: Callable[[Rule, Spec], bool] = asks_something
+    evaluate: Callable[[Trajectory, SpecView], Outcome]
+    active: Callable[[Rule, SpecView], bool] = asks_something
     mend: str = field(kw_only=True)
 
     @property

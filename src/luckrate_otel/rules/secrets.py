@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Severity, Step, Trajectory, Violation
@@ -18,9 +17,7 @@ from luckrate_otel.rules.finding import argument_of, argument_path, at_step, con
 from luckrate_otel.rules.key import Key, flag
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 SECRETS: Key[bool] = Key("secrets", flag, default=True, shape=shapes.FLAG)
 
@@ -62,7 +59,7 @@ _SHAPES = (
 _MAX_JOINED = 100_000  # characters
 
 
-def evaluate(trajectory: Trajectory, _spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, _spec: SpecView) -> Outcome:
     """One violation per step, field and shape. A field is the result or one top-level argument."""
     violations: list[Violation] = []
     gaps: list[Gap] = []

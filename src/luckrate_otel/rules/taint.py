@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
@@ -11,10 +10,8 @@ from luckrate_otel.rules import shapes
 from luckrate_otel.rules.key import Key, texts_by_tool, tool_names
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
+from luckrate_otel.rules.spec_view import SpecView
 from luckrate_otel.telemetry import NOTHING
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
 
 UNTRUSTED: Key[tuple[str, ...]] = Key("untrusted", tool_names, (), shapes.TOOLS)
 PRIVILEGED: Key[tuple[str, ...]] = Key("privileged", tool_names, (), shapes.TOOLS)
@@ -23,7 +20,7 @@ FIELDS: Key[Mapping[str, tuple[str, ...]]] = Key("fields", texts_by_tool, NOTHIN
 DELEGATES: Key[tuple[str, ...]] = Key("delegates", tool_names, (), shapes.TOOLS)
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """Asked of the provenance engine that the spec chose.
 
     A run whose contents were not carried is not cleared by the names of its calls alone: what came in with the task,
@@ -34,7 +31,7 @@ def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
     return outcome if told or not outcome.vacuous or not trajectory.steps else Outcome(gap=Gap.NOT_CAPTURED)
 
 
-def active(_rule: Rule, spec: Spec) -> bool:
+def active(_rule: Rule, spec: SpecView) -> bool:
     """Off unless both lists are given: one alone names no flow."""
     return bool(spec.get(UNTRUSTED) and spec.get(PRIVILEGED))
 

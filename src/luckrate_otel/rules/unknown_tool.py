@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import at_step, call, concluded, positions
 from luckrate_otel.rules.key import Key, vocabulary
 from luckrate_otel.rules.outcome import SATISFIED, Outcome
 from luckrate_otel.rules.rule import Rule
-
-if TYPE_CHECKING:
-    from luckrate_otel.spec import Spec
+from luckrate_otel.rules.spec_view import SpecView
 
 TOOLS: Key[tuple[str, ...]] = Key("tools", vocabulary, (), shapes.either(shapes.TOOLS, {"type": "null"}))
 
 
-def evaluate(trajectory: Trajectory, spec: Spec) -> Outcome:
+def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     """One violation per unknown tool, on its first call, the others as evidence. Vacuous without any call."""
     legal = frozenset(spec.get(TOOLS))
     if trajectory.steps and all(step.tool in legal for step in trajectory.steps):

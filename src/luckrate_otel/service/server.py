@@ -26,7 +26,7 @@ from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.keeping import Keeping
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.memory import return_large_blocks, share_the_interpreter, spare_the_collector
+from luckrate_otel.service.memory import share_the_interpreter, spare_the_collector, tune_the_allocator
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
@@ -73,6 +73,7 @@ class Server:
 
     async def start(self) -> None:
         """Raises ConfigError when an address, certificate or token file cannot be used; nothing is left running."""
+        tune_the_allocator()
         try:
             self._build()
             await self._serve_pages()
@@ -303,7 +304,6 @@ def run(config: Config, reread: Callable[[], Config]) -> int:
     reread: gives the configuration anew at each SIGHUP, or raises ConfigError.
     """
     logs.configure(config.log.format)
-    return_large_blocks()
     return asyncio.run(_run(Server(config, load_specs(config.specs)), config, reread))
 
 
