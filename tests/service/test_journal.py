@@ -504,6 +504,29 @@ def test_whenever_they_come_all_are_written_once_and_in_order(turns: list[int]) 
         assert [body.number for body in kept_in(Path(folder)).bodies] == told
 
 
+@pytest.mark.parametrize("waited_for", [True, False])
+def test_a_stream_that_never_pauses_does_not_put_off_a_commit(
+    waited_for: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.LINGER", 0.005)
+
+    async def scenario() -> None:
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+        # Several together, after which it waits for company.
+        await asyncio.gather(*(journal.write(Change(settled=[A])) for _ in range(3)))
+        before = len(file.steps)
+        while len(file.steps) == before:  # else until the test's deadline
+            if waited_for:
+                journal.write(Change(settled=[A]))
+            else:
+                journal.note(Change(settled=[A]))
+            await asyncio.sleep(0)
+        assert await journal.close()
+
+    within(20, scenario)
+
+
 def test_a_body_for_two_destinations_goes_with_the_second(tmp_path: Path) -> None:
     async def scenario() -> None:
         journal = Journal(JournalFile(tmp_path), 10**8)
@@ -648,7 +671,7 @@ def test_closed_twice_it_tells_the_same(tmp_path: Path) -> None:
     async def scenario() -> None:
         journal = Journal(JournalFile(tmp_path), 10**8)
         journal.note(Change(settled=[A]))
-        assert await journal.close()
+        assert all(await asyncio.gather(journal.close(), journal.close()))
         assert await journal.close()
         assert [thread.name for thread in threading.enumerate() if thread.name == "journal"] == []
 
