@@ -68,6 +68,7 @@ def test_what_was_acknowledged_is_delivered_or_kept(acts: Sequence[Act], seed: i
             refused.update(senders.refused)
             doubled.append(came.doubled)
 
+    before = journals()
     delivered: set[tuple[bytes, bytes]] = set()
     acknowledged: set[tuple[bytes, bytes]] = set()
     refused: set[tuple[bytes, bytes]] = set()
@@ -78,7 +79,11 @@ def test_what_was_acknowledged_is_delivered_or_kept(acts: Sequence[Act], seed: i
         assert acknowledged <= delivered | kept
         assert refused.isdisjoint(delivered | kept)
         assert doubled == [0]
-    assert [thread.name for thread in threading.enumerate() if thread.name == "journal"] == []
+    assert journals() == before
+
+
+def journals() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "journal"]
 
 
 CONFIG = """
