@@ -147,9 +147,8 @@ class Journal:
         await self.write(Change(), owed=True)
 
     async def close(self) -> bool:
-        """Write what is owed and close the file. False if it does not keep all it was given: the file was removed, or
-        there was no room for what is owed to the last. A second call waits for the same; nothing may be written after
-        the first."""
+        """Write what is owed and close the file. False if it does not keep all it was given, see Writer.close. A second
+        call waits for the same; nothing may be written after the first."""
         self._closing = self._closing or self._loop.create_task(self._close())
         return await asyncio.shield(self._closing)
 

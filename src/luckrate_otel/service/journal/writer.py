@@ -50,7 +50,7 @@ class Writer:
 
     def close(self) -> bool:
         """Write what was given and close the file; blocks. False if it does not keep all it was given: the file was
-        removed, or there was no room for what is owed to the last."""
+        removed, there was no room for what is owed to the last, or it could never be written."""
         self._given.put(None)
         self._thread.join()
         return self._whole
@@ -70,7 +70,7 @@ class Writer:
             if self.trouble and time.monotonic() >= self._recover_at:
                 self._recover()
         self._pay()
-        self._whole = self._file.in_place and not any(change.bodies for change in self._owed)
+        self._whole = self._whole and self._file.in_place and not any(change.bodies for change in self._owed)
         self._file.close()
 
     def _commit(self, group: Group, told: Told) -> None:
@@ -102,6 +102,7 @@ class Writer:
             elif failed.startswith(_FAULT):
                 # It would fail for ever, and every request be refused with it. What it sends is in the queues.
                 _log.error("journal: a step cannot be written and is let go: %s", failed)
+                self._whole = self._whole and not change.bodies
             else:
                 left.append(change)
                 blocked |= touched
