@@ -97,7 +97,9 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 def _let_go(error: BaseException | None) -> None:
     """Of what the library was writing when it failed: a quarter of a mebibyte in frames of an error that refers to
     itself, which the collector would find hundreds of attempts later."""
-    while error is not None:
+    known: set[int] = set()
+    while error is not None and id(error) not in known:  # two may name each other
+        known.add(id(error))
         clear_frames(error.__traceback__)
         error = error.__cause__ or error.__context__
 
