@@ -78,8 +78,10 @@ class Life:
             await channel.unary_unary(ROUTES[Signal.LOGS].method, None, None)(body)
 
     async def crashed(self, name: str = "x") -> Path:
-        """The journal as a kill at this moment would leave it."""
+        """The journal as a kill would leave it once it is known here what the next hop has: one before repeats that."""
         assert self.server._journal is not None
+        while any(sender.queue_bytes for sender in self.server._senders):  # noqa: ASYNC110 - a queue tells nobody
+            await asyncio.sleep(0.001)
         await self.server._journal.flush()
         copy = self.folder.with_name(f"{self.folder.name}{name}")
         shutil.copytree(self.folder, copy)
@@ -118,10 +120,8 @@ class Life:
         }
 
     async def until(self, verdicts: int) -> None:
-        """So many have come, and it is known here that they have: a crash before that repeats them."""
+        """So many have come."""
         await self.hop.until(lambda _: len(self.verdicts()) >= verdicts)
-        while any(sender.queue_bytes for sender in self.server._senders):  # noqa: ASYNC110 - a queue tells nobody
-            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
