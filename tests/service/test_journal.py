@@ -142,8 +142,9 @@ def test_nothing_of_what_was_written_stays_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_many_rows_take_several_statements(tmp_path: Path) -> None:
-    bodies = [Body(number, TRACES, 1, b"x", ("one",)) for number in range(1001)]
+@pytest.mark.parametrize("size", [1, 200])
+def test_many_rows_take_several_statements(size: int, tmp_path: Path) -> None:
+    bodies = [Body(number, TRACES, 1, bytes(size), ("one",)) for number in range(1001)]
     assert written(tmp_path, Change(bodies)) == Kept(bodies)
     assert written(tmp_path, Change(delivered=[(n, "") for n in range(1000)])) == Kept(bodies[1000:])
 
