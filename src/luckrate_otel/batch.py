@@ -46,7 +46,7 @@ def read_files(paths: Iterable[str]) -> Batch:
             continue
         found = recognise(list(content.other) if isinstance(content.other, tuple) else content.other)
         if found is None:
-            unknown.append("JSON of a form that no payload reader knows: " + _shape(content.other))
+            unknown.append(f"JSON of no known form, {_shape(content.other)}; {files.FORMS}")
         else:
             stored += found
     runs = joined(trajectories(spans, logs), stored)
@@ -57,7 +57,9 @@ def read_files(paths: Iterable[str]) -> Batch:
 
 def _shape(value: object) -> str:
     if isinstance(value, Mapping):
-        return "an object with " + (", ".join(sorted(map(str, value))[:8]) or "no keys")
+        keys = sorted(map(str, value))
+        shown = ", ".join(keys[:8]) + (" …" if len(keys) > 8 else "")
+        return f"an object with the keys {shown}" if keys else "an object without keys"
     return f"an array of {len(value)}" if isinstance(value, (list, tuple)) else "a single value"
 
 

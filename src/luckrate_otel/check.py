@@ -44,7 +44,8 @@ def check(
 ) -> Verdict:
     """Grade one run.
 
-    steps: in the order they were issued. spec: a Spec, or the mapping it is made from (SpecError if that is wrong).
+    steps: in the order they were issued; ValueError if one is no Step. spec: a Spec, or the mapping it is made from
+    (SpecError if that is wrong).
     task_input: what the user said: one text, or texts and turns; None = not captured. system: what the operator said.
     Of a Trajectory, which knows both, they replace its own where given. output_ok: whether the output was right, where
     the caller knows; None leaves it to the spec's `output:`.
@@ -198,8 +199,12 @@ def _output(trajectory: Trajectory, output: Output, output_ok: bool | None) -> t
 
 
 def _trajectory(steps: Trajectory | Sequence[Step], task_input: TaskInput, system: str) -> Trajectory:
+    given = steps.steps if isinstance(steps, Trajectory) else tuple(steps)
+    for index, step in enumerate(given):
+        if not isinstance(step, Step):  # no rule could digest it, and a spec with no rule of its own would pass it
+            raise ValueError(f"steps[{index}]: expected a Step, got {type(step).__name__}; write Step(tool, args)")
     if not isinstance(steps, Trajectory):
-        return Trajectory(steps=tuple(steps), turns=_turns(task_input), system=(system,) if system else ())
+        return Trajectory(steps=given, turns=_turns(task_input), system=(system,) if system else ())
     if task_input:
         steps = replace(steps, turns=_turns(task_input))
     return replace(steps, system=(system,)) if system else steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -142,6 +143,20 @@ def test_a_run_that_cannot_show_its_path_is_not_graded(fields: dict[str, Any], r
         reason=reason,
     )
     assert check(run(**fields), spec, output_ok=False).output == "not_ok"
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("ab", "steps[0]: expected a Step, got str; write Step(tool, args)"),
+        ([{"tool": "a"}], "steps[0]: expected a Step, got dict; write Step(tool, args)"),
+        ((Step("a"), None), "steps[1]: expected a Step, got NoneType; write Step(tool, args)"),
+        (Trajectory(("a",)), "steps[0]: expected a Step, got str; write Step(tool, args)"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_step_is_refused_and_not_passed(steps: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check(steps, {}, output_ok=True)
 
 
 def test_a_run_without_a_spec() -> None:

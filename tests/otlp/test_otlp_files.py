@@ -24,7 +24,7 @@ else:
     from backports import zstd
 
 TRACE, OTHER_TRACE = "01" * 16, "02" * 16
-FORMS = "; give OTLP JSON, JSONL or protobuf, Jaeger JSON, or a payload that the documentation lists"
+FORMS = "; give OTLP JSON, JSONL or protobuf, Jaeger JSON, or a stored run of a form in docs/adapters.md"
 
 
 def _wire_span(span_id: str) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def test_what_is_good_in_a_damaged_file_is_kept(damage: str) -> None:
 UNUSABLE: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "f: the file is empty"),
     "blank": (b" \n\t\n", "f: the file is empty"),
-    "text": (b"hello world", "f: neither text nor OTLP protobuf"),
+    "text": (b"hello world", "f: neither JSON nor OTLP protobuf"),
     "a cut object": (b'{"resourceSpans": [', "f:1: not JSON: Expecting value at line 1 column 20"),
     "a cut object, pretty": (
         json.dumps(_traces(A), indent=1)[:-3].encode(),
@@ -223,7 +223,7 @@ UNUSABLE: dict[str, tuple[bytes, str]] = {
     "a cut gzip": (gzip.compress(b"")[:8], "f: the gzip data breaks off"),
     "noise": (b"\x00\x00\x00\x02\xff\xff", "f: record 1: not an OTLP request"),
     "protobuf without groups": (b"\x0a\x00", "f: of no known form"),
-    "an image": (b"\x89PNG\r\n\x1a\n" + bytes(100), "f: neither text nor OTLP protobuf"),
+    "an image": (b"\x89PNG\r\n\x1a\n" + bytes(100), "f: neither JSON nor OTLP protobuf"),
 }
 
 
@@ -253,9 +253,9 @@ def test_paths_streams_and_standard_input(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_unreadable_paths_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing\.jsonl: No such file or directory"):
+    with pytest.raises(InputError, match=r"missing\.jsonl: cannot be read: no such file or directory"):
         read(tmp_path / "missing.jsonl")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="cannot be read: is a directory"):
         read(tmp_path)
 
 

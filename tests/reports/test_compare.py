@@ -248,4 +248,4 @@ def test_the_baseline_gates_on_what_is_new(tmp_path: Path, capsys: pytest.Captur
     assert main([*check, "--baseline", str(base)]) == 1  # one in another's place
     capsys.readouterr()
     assert main([*check, "--baseline", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err == f"luckrate-otel: {tmp_path}/none: No such file or directory\n"
+    assert capsys.readouterr().err == f"luckrate-otel: {tmp_path}/none: cannot be read: no such file or directory\n"

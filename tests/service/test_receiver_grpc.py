@@ -129,7 +129,7 @@ def test_a_port_that_is_taken_is_an_error_and_not_shared() -> None:
     async def scenario() -> None:
         first, second = GrpcReceiver(Intake(Accepted()).accept), GrpcReceiver(Intake(Accepted()).accept)
         port = await first.start("127.0.0.1:0")
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
+        with pytest.raises(OSError, match="Address already in use"):
             await second.start(f"127.0.0.1:{port}")
         await first.stop(0)
         await second.stop(0)

@@ -78,10 +78,8 @@ class Life:
             await channel.unary_unary(ROUTES[Signal.LOGS].method, None, None)(body)
 
     async def crashed(self, name: str = "x") -> Path:
-        """The journal as a kill would leave it once it is known here what the next hop has: one before repeats that."""
+        """The journal as a kill at this moment would leave it."""
         assert self.server._journal is not None
-        while any(sender.queue_bytes for sender in self.server._senders):  # noqa: ASYNC110 - a queue tells nobody
-            await asyncio.sleep(0.001)
         await self.server._journal.flush()
         copy = self.folder.with_name(f"{self.folder.name}{name}")
         shutil.copytree(self.folder, copy)
@@ -120,8 +118,18 @@ class Life:
         }
 
     async def until(self, verdicts: int) -> None:
-        """So many have come."""
+        """So many have come, and it is known here that they have: a crash before that repeats them."""
         await self.hop.until(lambda _: len(self.verdicts()) >= verdicts)
+        await self._known()
+
+    async def until_came(self, *span_ids: str) -> None:
+        """As until(), of spans."""
+        await self.hop.until(lambda _: set(span_ids) <= set(self.came()))
+        await self._known()
+
+    async def _known(self) -> None:
+        while any(sender.queue_bytes for sender in self.server._senders):  # noqa: ASYNC110 - a queue tells nobody
+            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
@@ -166,7 +174,7 @@ def test_a_verdict_after_a_crash_is_the_one_without(tmp_path: Path) -> None:
                 for each in (one, two):
                     await each.send(agent("01"))
                     await each.until(verdicts=1)
-                    await each.hop.until(lambda _, each=each: "01" in each.came())  # type: ignore[misc]
+                    await each.until_came("01")
                 assert two.verdicts() == one.verdicts()
                 told = {key: value for key, value in one.found().items() if key in two.found()}
                 assert two.found() == told
@@ -184,7 +192,7 @@ def test_a_run_below_a_root_that_nobody_reads_is_known_to_be_whole_after_a_crash
             await one.send(span("09", "", {"http.request.method": "POST"}), agent("01", "09"))
             async with life(await one.crashed(), "settle: 200ms, verdict_after: 1h") as two:
                 await two.until(verdicts=1)
-                await two.hop.until(lambda _: "01" in two.came())
+                await two.until_came("01")
                 assert two.found()["01"]["luckrate.close_reason"] == "root"
 
     within(40, scenario)
@@ -226,7 +234,7 @@ def test_what_was_released_does_not_leave_twice_but_counts(tmp_path: Path) -> No
         clocks = "settle: 200ms, release_after: 200ms, verdict_after: 1h"
         async with life(tmp_path / "one", clocks) as one:
             await one.send(tool("03", "01", "lookup"))
-            await one.hop.until(lambda _: one.came() == ["03"])
+            await one.until_came("03")
             async with life(await one.crashed(), clocks) as two:
                 await two.send(agent("01"))
                 await two.until(verdicts=1)
@@ -265,14 +273,14 @@ def test_what_comes_late_for_a_run_judged_before_the_crash_is_no_second_run(tmp_
             async with life(await one.crashed(), clocks) as two:
                 assert two.server.ledger.replayed[Signal.TRACES] == 0
                 await two.send(tool("05", "01", "refund", 5))
-                await two.hop.until(lambda _: "05" in two.came())
+                await two.until_came("05")
                 await two.server.stop(5)
                 assert two.verdicts() == []
                 assert two.found()["05"].get("luckrate.late") is True
             again = shutil.copytree(two.folder, tmp_path / "three")
             async with life(again, clocks) as three:  # a clean stop remembers it too
                 await three.send(tool("06", "01", "refund", 6))
-                await three.hop.until(lambda _: "06" in three.came())
+                await three.until_came("06")
                 assert three.verdicts() == []
 
     within(40, scenario)
@@ -284,7 +292,7 @@ def test_a_run_that_waits_for_its_evaluation_is_judged_once_whatever_dies_meanwh
     async def scenario() -> None:
         async with life(tmp_path / "one", spec=WAITS) as one:
             await one.send(tool("03", "01", "lookup"), chat("04", "01"), agent("01"))
-            await one.hop.until(lambda _: "01" in one.came())
+            await one.until_came("01")
             async with life(await one.crashed(), spec=WAITS) as two:
                 assert two.server.ledger.replayed[Signal.TRACES] == 0  # no span of it is owed any more
                 await two.label("01", "yes")
@@ -304,7 +312,7 @@ def test_an_evaluation_that_never_comes_is_waited_for_once_and_the_run_counted_o
     async def scenario() -> None:
         async with life(tmp_path / "one", spec=WAITS) as one:
             await one.send(tool("03", "01", "lookup"), agent("01"))
-            await one.hop.until(lambda _: "01" in one.came())
+            await one.until_came("01")
             before = await one.crashed()
             await one.until(verdicts=1)  # the wait is over
             async with life(before, spec=WAITS) as two, life(await one.crashed("z"), spec=WAITS) as three:
@@ -326,9 +334,9 @@ def test_of_a_waiting_run_and_another_of_its_trace_each_is_judged_once(tmp_path:
         async with life(tmp_path / "one", spec=WAITS) as one:
             await one.send(tool("13", "11", "lookup"), chat("14", "11"))
             await one.send(tool("03", "01", "lookup"), chat("04", "01"), agent("01"))
-            await one.hop.until(lambda _: "01" in one.came())
+            await one.until_came("01")
             await one.send(tool("05", "01", "lookup", 5))  # late, and it waits on
-            await one.hop.until(lambda _: "05" in one.came())
+            await one.until_came("05")
             async with life(await one.crashed(), spec=WAITS) as two:
                 assert two.server.ledger.replayed[Signal.TRACES] == 1
                 await two.label("01", "yes")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from luckrate_otel.cli import main
+from luckrate_otel.cli import ends, main, parse
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -93,6 +94,10 @@ def traces(tmp_path: Path) -> Path:
         ["compare"],
         ["spec"],
         ["spec", "check"],
+        ["spec", "schema"],
+        ["spec", "infer"],
+        ["spec", "test"],
+        ["config"],
         ["config", "check"],
         ["health"],
     ],
@@ -104,10 +109,23 @@ def test_help_reads_well(run: Run, words: list[str]) -> None:
     assert all(len(line) <= 100 for line in out.splitlines())
 
 
+def test_help_shows_only_commands_that_work_and_every_exit_status() -> None:
+    """`exec`, of which the help stops at --, is in it too. Commands with one status, 0, need not tell it."""
+    told = {name: text for name, text in vars(ends).items() if name.isupper()}
+    lines = [line for text in told.values() for line in text.splitlines() if line.startswith("  ")]
+    for command in (line.partition("luckrate-otel ")[2] for line in lines if "luckrate-otel " in line):
+        parse(shlex.split(command.partition(" > ")[0]))
+    silent = {"PROGRAM", "DEMO", "SPEC_SCHEMA"}
+    assert {name for name, text in told.items() if "exit status: 0" not in text} == silent
+
+
 def test_version(run: Run) -> None:
     status, out, _ = run("--version")
     assert status == 0
     assert out.startswith("luckrate-otel 0.")
+
+
+SHARE = "between 0 and 1, such as 0.05, not"
 
 
 @pytest.mark.parametrize(
@@ -117,9 +135,38 @@ def test_version(run: Run) -> None:
         (["chekc"], "argument COMMAND: invalid choice: 'chekc'"),
         (["check", "x"], "the following arguments are required: --spec (see luckrate-otel check --help)"),
         (["steps", "x", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
-        (
-            ["check", "x", "--spec", "s", "--max-luck-rate", "5"],
-            "argument --max-luck-rate: invalid share between 0 and 1",
+        *(
+            (
+                ["check", "x", "--spec", "s", "--max-luck-rate", bad],
+                f"argument --max-luck-rate: must be a share {SHARE}",
+            )
+            for bad in ("5", "-0.1", "nan", "many")
+        ),
+        *(
+            (["exec", "--spec", "s", "--runs", bad], "argument --runs: must be a whole number from 1 on, not")
+            for bad in ("0", "-1", "1.5", "x", "²")
+        ),
+        *(
+            ([*words, bad], f"argument {words[-1]}: must be a number of seconds above 0, such as 2.5, not '{bad}'")
+            for words in (
+                ["health", "--timeout"],
+                ["exec", "--spec", "s", "--wait"],
+                ["exec", "--spec", "s", "--settle"],
+            )
+            for bad in ("0", "-1", "inf", "nan", "1e10", "x")
+        ),
+        *(
+            (["health", "--endpoint", bad], f"--endpoint {bad}: must be host:port, or http:// or https:// with it")
+            for bad in (
+                "::::",
+                "127.0.0.1:99999",
+                "127.0.0.1:x",
+                "127.0.0.1:0",
+                "file:///etc",
+                ":8321",
+                "http://",
+                "[::1",
+            )
         ),
     ],
 )
@@ -131,6 +178,20 @@ def test_bad_usage_is_one_line(run: Run, words: list[str], message: str) -> None
 
 
 # ---- files -------------------------------------------------------------------------------------
+
+
+def test_spans_without_an_agent_are_one_line(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.json" for name in "abcd"]
+    for path in paths:
+        path.write_text(
+            request(tool(2, "x")).replace("gen_ai", "other").replace("execute_tool", "work"), encoding="utf-8"
+        )
+    status, out, err = run("steps", *paths)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    named = f"{paths[0]}, {paths[1]}, {paths[2]} and 1 more"
+    assert err.startswith(
+        f"luckrate-otel: {named}: no agent run found: 4 spans and 0 log records, none of an agent's run;"
+    )
 
 
 def test_steps_as_text(run: Run, traces: Path) -> None:
@@ -220,7 +281,11 @@ def test_unusable_input_is_one_line(run: Run, tmp_path: Path, content: str, caus
 
 
 def test_a_missing_file_is_one_line(run: Run, tmp_path: Path, spec: Path) -> None:
-    assert run("steps", tmp_path / "none") == (2, "", f"luckrate-otel: {tmp_path}/none: No such file or directory\n")
+    assert run("steps", tmp_path / "none") == (
+        2,
+        "",
+        f"luckrate-otel: {tmp_path}/none: cannot be read: no such file or directory\n",
+    )
     status, _, err = run("check", tmp_path / "none", "--spec", tmp_path / "s.yaml")
     assert (status, err) == (2, f"luckrate-otel: {tmp_path}/s.yaml: cannot be read: no such file or directory\n")
 
@@ -264,6 +329,19 @@ def test_config_check(run: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.
     assert run("serve", "--dry-run", "--config", config)[:2] == (0, out)
 
 
+@pytest.mark.parametrize("words", [["config", "check"], ["serve"]])
+def test_without_a_configuration_one_is_asked_for(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert run(*words) == (
+        2,
+        "",
+        (
+            "luckrate-otel: configuration: destinations: at least one is required; give --config FILE that names one, "
+            "or set OTEL_EXPORTER_OTLP_ENDPOINT\n"
+        ),
+    )
+
+
 def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text('destinations: {b: {endpoint: "http://a"}}\nmode: x\nclocks: {settel: 1}\n', encoding="utf-8")
@@ -281,9 +359,17 @@ def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
 
 class _Ready(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/readyz" else 404)
+        if self.path == "/readyz":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"ok\n")
+            return
+        if self.path == "/binary/readyz":
+            self.wfile.write(b"\x00\x00\x12\x04\nHTTP?\n")
+            return
+        self.send_response(404 if self.path == "/none/readyz" else 503)
         self.end_headers()
-        self.wfile.write(b"ok\n")
+        self.wfile.write({"/why/readyz": b"taking up the journal\n", "/odd/readyz": b"\x1b[2J\n"}.get(self.path, b""))
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -305,13 +391,28 @@ def test_health_of_a_ready_processor(run: Run, ready: str) -> None:
     assert run("health", "--endpoint", f"http://{ready}/") == (0, "ok\n", "")
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("why", "taking up the journal"),
+        ("odd", "Service Unavailable"),
+        ("mute", "Service Unavailable"),
+        ("none", "there is no such page; is this its admin.endpoint?"),
+        ("binary", "what answers there does not speak HTTP; is this its admin.endpoint?"),
+    ],
+)
+def test_health_says_why_not(run: Run, ready: str, path: str, reason: str) -> None:
+    err = f"luckrate-otel: http://{ready}/{path}/readyz: not ready ({reason})\n"
+    assert run("health", "--endpoint", f"http://{ready}/{path}") == (1, "", err)
+
+
 def test_health_where_nothing_listens(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
     status, out, err = run("health", "--endpoint", endpoint)
     assert (status, out) == (1, "")
     assert err.startswith(f"luckrate-otel: http://{endpoint}/readyz: not ready (")
-    assert run("health", "--endpoint", "file:///etc")[0] == 2
+    assert err.endswith("nothing listens there: is it running, and is this its admin.endpoint?)\n")
 
 
 # ---- as a real process -------------------------------------------------------------------------
@@ -337,6 +438,17 @@ def test_a_reader_that_stops_early_is_no_error(traces: Path) -> None:
     command = f"{sys.executable} -m luckrate_otel steps {traces} | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
     assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is Linux's")
+@pytest.mark.parametrize("words", [["check"], ["check", "--format", "json"], ["steps"]])
+def test_a_report_that_cannot_be_written_is_no_gate(words: list[str], traces: Path, spec: Path) -> None:
+    command = [sys.executable, "-m", "luckrate_otel", *words, str(traces)]
+    command += ["--spec", str(spec)] if words[0] == "check" else []
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    told = b"luckrate-otel: standard output cannot be written: no space left on device; its report is not whole\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -27,10 +28,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has had enough (`| head`); what is still buffered must not raise once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()  # the reader has had enough (`| head`)
         return INTERRUPTED
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename:
+            raise
+        _give_up_output()
+        complain(f"standard output cannot be written: {os.strerror(error.errno).lower()}; its report is not whole")
+        return UNUSABLE
     return status
+
+
+# A disk that is full or broken under `> report.json`. Half a report with the gate's status looks like a whole one.
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def _give_up_output() -> None:
+    """What is still buffered must not raise once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

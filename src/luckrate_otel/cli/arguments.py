@@ -1,4 +1,4 @@
-"""What can be typed: every command with its options, and the examples that its help shows."""
+"""What can be typed: every command with its options, and what its help says of each."""
 
 from __future__ import annotations
 
@@ -9,64 +9,19 @@ from pathlib import Path
 from typing import NoReturn
 
 from luckrate_otel.cli import commands as run
+from luckrate_otel.cli import ends
 from luckrate_otel.cli.terminal import UNUSABLE, complain
 
-_EXAMPLES = """\
-examples:
-  luckrate-otel demo
-      see it work: captured agent traffic through the real processor
-  luckrate-otel steps traces.jsonl
-      what each agent run did, call by call
-  luckrate-otel check traces.jsonl --spec refunds.yaml
-      grade runs and set the exit status, for CI
-  luckrate-otel exec --spec refunds.yaml --runs 5 -- python agent.py
-      run an agent, grade what it did
-  luckrate-otel serve --config luckrate.yaml
-      the processor: receive OTLP, grade, annotate, forward
-"""
-
-_CHECK_EXAMPLES = """\
-exit status: 0 the gate passed, 1 it failed, 2 bad usage or nothing usable to grade.
-
-examples:
-  luckrate-otel check traces.jsonl --spec refunds.yaml
-  luckrate-otel check spans.jsonl logs.jsonl --spec refunds.yaml --format json > report.json
-  kubectl logs collector | luckrate-otel check - --spec refunds.yaml --max-luck-rate 0.05
-"""
-
-_EXEC_EXAMPLES = """\
-CMD's own output goes to stderr; the report is all there is on stdout. CMD needs no change: what it sends over OTLP,
-gRPC or HTTP, comes here, and is passed on to where its environment pointed it, if anywhere.
-
-exit status: 0 the gate passed, 1 it failed or CMD did, 2 bad usage or no agent run seen.
-
-examples:
-  luckrate-otel exec --spec refunds.yaml -- python agent.py
-  luckrate-otel exec --spec refunds.yaml --runs 5 --format junit -- opentelemetry-instrument python agent.py
-"""
-
-_COMPARE_EXAMPLES = """\
-exit status: 0 nothing got worse, 1 something did (a case, or surely the Luck Rate), 2 no report.
-
-examples:
-  luckrate-otel check main.jsonl --spec refunds.yaml --format json > a.json
-  luckrate-otel check branch.jsonl --spec refunds.yaml --format json > b.json
-  luckrate-otel compare a.json b.json
-"""
-
-_SERVE_EXAMPLES = """\
-Without --config everything has its default, and spans go where OTEL_EXPORTER_OTLP_ENDPOINT says.
-
-examples:
-  luckrate-otel serve --config luckrate.yaml
-  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318 luckrate-otel serve --spec refunds.yaml
-"""
-
 _FILES = (
-    "OTLP JSON, JSONL or protobuf, Jaeger JSON, or payload files, plain or under gzip or zstd; traces and logs "
-    "files given together are joined; - reads standard input"
+    "OTLP JSON, JSONL or protobuf, Jaeger JSON, or stored runs (see docs/adapters.md), plain or under gzip or zstd; "
+    "traces and logs files given together are joined; - reads standard input"
 )
 
+
+_SPEC_FILE = "YAML, JSON, TOML or Python file"
+
+# A week. The system's own waits take no more than some hundred years and raise beyond.
+MAX_SECONDS = 7 * 24 * 3600.0
 
 _Commands = argparse._SubParsersAction  # noqa: SLF001 - argparse gives the type no public name
 
@@ -84,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="luckrate-otel",
         description="Grade the path an AI agent took, not just its answer: an OpenTelemetry trace processor.",
-        epilog=_EXAMPLES,
+        epilog=ends.PROGRAM,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -100,32 +55,31 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _serve(commands: _Commands[_Parser]) -> None:
-    serve = _command(commands, "serve", "run the processor until SIGTERM or Ctrl-C", run.serve, _SERVE_EXAMPLES)
+    serve = _command(commands, "serve", "run the processor until SIGTERM or Ctrl-C", run.serve, ends.SERVE)
     _add_config(serve)
     serve.add_argument("--dry-run", action="store_true", help="check configuration and specs, start nothing")
 
 
 def _demo(commands: _Commands[_Parser]) -> None:
-    _command(commands, "demo", "play captured agent traffic through the real processor", run.demo)
+    _command(commands, "demo", "play captured agent traffic through the real processor", run.demo, ends.DEMO)
 
 
 def _steps(commands: _Commands[_Parser]) -> None:
-    steps = _command(commands, "steps", "show what each agent run in a file did, call by call", run.steps)
+    summary = "show what each agent run in a file did, call by call"
+    steps = _command(commands, "steps", summary, run.steps, ends.STEPS)
     steps.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     steps.add_argument("--format", choices=("text", "json"), default="text", help="json: one run a line")
 
 
 def _check(commands: _Commands[_Parser]) -> None:
     summary = "grade the runs in a file; the gate is the exit status"
-    check = _command(commands, "check", summary, run.check, _CHECK_EXAMPLES)
+    check = _command(commands, "check", summary, run.check, ends.CHECK)
     check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     _add_grading(check)
 
 
 def _exec(commands: _Commands[_Parser]) -> None:
-    execute = _command(
-        commands, "exec", "run a command, grade the agent runs in what it sends", run.execute, _EXEC_EXAMPLES
-    )
+    execute = _command(commands, "exec", "run a command, grade the agent runs in what it sends", run.execute, ends.EXEC)
     execute.usage = "%(prog)s --spec F [options] -- CMD ..."
     _add_grading(execute)
     execute.add_argument("--runs", type=_count, default=1, metavar="K", help="run CMD so many times; default: 1")
@@ -158,7 +112,7 @@ def _exec(commands: _Commands[_Parser]) -> None:
 
 
 def _compare(commands: _Commands[_Parser]) -> None:
-    compare = _command(commands, "compare", "say what changed between two JSON reports", run.compare, _COMPARE_EXAMPLES)
+    compare = _command(commands, "compare", "say what changed between two JSON reports", run.compare, ends.COMPARE)
     compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
     compare.add_argument("b", type=Path, metavar="B", help="the same, after")
     compare.add_argument("--format", choices=("text", "json"), default="text")
@@ -166,14 +120,18 @@ def _compare(commands: _Commands[_Parser]) -> None:
 
 def _spec(commands: _Commands[_Parser]) -> None:
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
-    check = _command(spec, "check", "read spec files and tell every problem", run.spec_check)
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    _command(spec, "schema", "print the JSON Schema of spec files, for editors", run.spec_schema)
-    infer = _command(spec, "infer", "propose a spec from known-good runs, to be edited", run.spec_infer)
+    summary = "read spec files and tell every problem"
+    check = _command(spec, "check", summary, run.spec_check, ends.SPEC_CHECK)
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help=_SPEC_FILE)
+    summary = "print the JSON Schema of spec files, for editors"
+    _command(spec, "schema", summary, run.spec_schema, ends.SPEC_SCHEMA)
+    summary = "propose a spec from known-good runs, to be edited"
+    infer = _command(spec, "infer", summary, run.spec_infer, ends.SPEC_INFER)
     infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
-    test = _command(spec, "test", "test a spec on known-good runs and on mutants of them", run.spec_test)
-    test.add_argument("--spec", type=Path, required=True, metavar="F")
+    summary = "test a spec on known-good runs and on mutants of them"
+    test = _command(spec, "test", summary, run.spec_test, ends.SPEC_TEST)
+    test.add_argument("--spec", type=Path, required=True, metavar="F", help=_SPEC_FILE)
     test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
     test.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -181,15 +139,15 @@ def _spec(commands: _Commands[_Parser]) -> None:
 def _config(commands: _Commands[_Parser]) -> None:
     config = _command(commands, "config", "work on the configuration").add_subparsers(metavar="COMMAND", required=True)
     summary = "read a configuration and its specs, tell every problem, print what is in force"
-    _add_config(_command(config, "check", summary, run.config_check))
+    _add_config(_command(config, "check", summary, run.config_check, ends.CONFIG_CHECK))
 
 
 def _health(commands: _Commands[_Parser]) -> None:
-    health = _command(commands, "health", "ask a running processor whether it is ready", run.health)
+    health = _command(commands, "health", "ask a running processor whether it is ready", run.health, ends.HEALTH)
     health.add_argument(
         "--endpoint", default="127.0.0.1:8321", metavar="HOST:PORT", help="or a URL; default: %(default)s"
     )
-    health.add_argument("--timeout", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
+    health.add_argument("--timeout", type=_seconds, default=5.0, metavar="SECONDS", help="default: %(default)s")
 
 
 # ---- what they share ---------------------------------------------------------------------------
@@ -232,7 +190,7 @@ def _add_grading(parser: _Parser) -> None:
         type=Path,
         required=True,
         metavar="F",
-        help="YAML, JSON, TOML or Python file; given several times, the first whose match fits grades a run",
+        help=f"{_SPEC_FILE}; given several times, the first whose match fits grades a run",
     )
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
     parser.add_argument(
@@ -252,30 +210,28 @@ def _add_grading(parser: _Parser) -> None:
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    value = _number(text)
     if not 0 <= value <= 1:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"must be a share between 0 and 1, such as 0.05, not {text!r}")
     return value
-
-
-_share.__name__ = "share between 0 and 1"
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
-
-
-_count.__name__ = "number of runs"
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
+    value = _number(text)
+    if not 0 < value < MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, such as 2.5, not {text!r}")
     return value
 
 
-_seconds.__name__ = "number of seconds"
+def _number(text: str) -> float:
+    """Not a number, which no bound lets through, where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -20,7 +20,7 @@ from luckrate_otel.cli.terminal import (
     progress,
     style_of,
 )
-from luckrate_otel.errors import InputError, LuckrateError
+from luckrate_otel.errors import ConfigError, InputError, LuckrateError
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
@@ -41,16 +41,22 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def config_check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.config import as_lines, find_warnings
+    from luckrate_otel.service.opening import find_unusable
     from luckrate_otel.specfile import load_specs
 
     config = read_config(arguments)
     specs = load_specs(config.specs)
+    unusable, missing = find_unusable(config)
+    if unusable:
+        raise ConfigError(unusable, config.source)
     for line in as_lines(config):
         print(line)
     for spec, path in zip(specs, config.specs, strict=True):
         print(f"spec {spec.name} ({path}), version {spec.version}")
     for warning in find_warnings(config):
         complain(f"warning: {warning}")
+    for problem in missing:  # a pipeline checks where keys are not
+        complain(f"warning: {problem}; the processor does not start without it")
     return PASSED
 
 
@@ -144,7 +150,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if done.unreadable:
         complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
-        raise InputError("\n".join(f"no agent run seen: {line}" for line in done.seen.splitlines()))
+        raise InputError(f"no agent run seen: {_in_one_line(done.seen)}")
     status = report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
     return INTERRUPTED if done.interrupted else status
 
@@ -205,20 +211,46 @@ def spec_test(arguments: argparse.Namespace) -> int:
 
 def health(arguments: argparse.Namespace) -> int:
     """Ask /readyz; for container checks, which want 0 or 1."""
+    from http import HTTPStatus
     from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import urlopen
 
-    endpoint = arguments.endpoint if "://" in arguments.endpoint else f"http://{arguments.endpoint}"
-    url = f"{endpoint.rstrip('/')}/readyz"
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"{arguments.endpoint}: must be host:port, or http:// or https:// with it")
+    url = _readyz(arguments.endpoint)
     try:
         with urlopen(url, timeout=arguments.timeout) as answer:  # noqa: S310 - the scheme is one of two
             print(answer.read(1000).decode(errors="replace").strip() or "ready")
-    except (OSError, HTTPException) as error:
-        complain(f"{url}: not ready ({getattr(error, 'reason', error)})")
-        return FAILED
-    return PASSED
+    except HTTPError as error:  # it answers, and says why not
+        said = error.read(1000).decode(errors="replace").strip().partition("\n")[0]
+        reason = said if said.isprintable() and said else error.reason
+        reason = f"there is no such page; {_ELSEWHERE}" if error.code == HTTPStatus.NOT_FOUND else reason
+    except HTTPException:  # its text may be any bytes
+        reason = f"what answers there does not speak HTTP; {_ELSEWHERE}"
+    except OSError as error:
+        reason = str(getattr(error, "reason", error))
+        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+            reason += f"; nothing listens there: is it running, and {_ELSEWHERE}"
+    else:
+        return PASSED
+    complain(f"{url}: not ready ({reason})")
+    return FAILED
+
+
+_ELSEWHERE = "is this its admin.endpoint?"
+
+
+def _readyz(endpoint: str) -> str:
+    from urllib.parse import urlsplit
+
+    url = endpoint if "://" in endpoint else f"http://{endpoint}"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond 65535, brackets that do not match
+        usable = False
+    if not usable:
+        raise InputError(f"--endpoint {endpoint}: must be host:port, or http:// or https:// with it")
+    return f"{url.rstrip('/')}/readyz"
 
 
 def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
@@ -239,11 +271,20 @@ def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
         parts = "part" if len(batch.problems) == 1 else "parts"
         complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
-        what = batch.unrecognised.splitlines() or ["nothing in it tells of an agent"]
-        raise InputError("\n".join(f"{', '.join(files)}: no agent run found: {line}" for line in what))
+        what = batch.unrecognised or "nothing in it tells of an agent"
+        raise InputError(f"{_named(files)}: no agent run found: {_in_one_line(what)}")
     return batch
 
 
-MAX_PROBLEMS = 20
+def _in_one_line(text: str) -> str:
+    return "; ".join(text.splitlines())
+
+
+def _named(files: Sequence[str]) -> str:
+    more = len(files) - MAX_NAMED
+    return ", ".join(files[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+MAX_PROBLEMS, MAX_NAMED = 20, 3
 
 # ---- output ------------------------------------------------------------------------------------

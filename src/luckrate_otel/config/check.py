@@ -29,11 +29,9 @@ def find_problems(config: Config) -> Iterator[Problem]:
 
 def _destination_problems(config: Config) -> Iterator[Problem]:
     if not config.destinations:
-        yield Problem(
-            "destinations",
-            "at least one is required; name where graded spans go, such as "
-            f'{{backend: {{endpoint: "http://127.0.0.1:14317"}}}}, or set {PREFIX}ENDPOINT',
-        )
+        example = 'name where graded spans go, such as {backend: {endpoint: "http://127.0.0.1:14317"}}'
+        advice = example if config.source else "give --config FILE that names one"
+        yield Problem("destinations", f"at least one is required; {advice}, or set {PREFIX}ENDPOINT")
     own = _listeners(config)
     for name, destination in config.destinations.items():
         path = f"destinations.{name}"

@@ -117,7 +117,7 @@ async def _execute(command: Command, environ: Mapping[str, str], progress: Progr
 
 def _describe(collector: Collector) -> str:
     if not (collector.spans or collector.logs):
-        return "the command sent no telemetry"
+        return "the command sent no telemetry; it has to export OpenTelemetry spans, and to flush them before it ends"
     return describe(collector.spans, collector.logs)
 
 

@@ -35,7 +35,7 @@ _SNAKE_CASE = {
     "resource_metrics": "resourceMetrics",
 }
 
-_FORMS = "give OTLP JSON, JSONL or protobuf, Jaeger JSON, or a payload that the documentation lists"
+FORMS = "give OTLP JSON, JSONL or protobuf, Jaeger JSON, or a stored run of a form in docs/adapters.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ def read_bytes(data: bytes, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> Fi
         raise InputError(f"{name}: {error}; split the file") from None
     text = content.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
-        raise InputError(f"{name}: {damage or 'the file is empty'}; {_FORMS}")
+        raise InputError(f"{name}: {damage or 'the file is empty'}; {FORMS}")
     if text[:1] not in {b"{", b"["}:
         _read_protobuf(content, found)
     if not found.recognised and _looks_like_json(text):
         found = _Found(name)
         _read_json(text, found)
-    if damage:
-        found.problem(None, damage)
+    if damage:  # the first to be told: the rest may follow from it
+        found.problems.insert(0, FileProblem(name, None, damage))
     return _content(found)
 
 
@@ -122,7 +122,7 @@ def _bytes_of(source: str | PathLike[str] | BinaryIO, max_bytes: int) -> tuple[s
             with open(source, "rb") as file:  # noqa: PTH123  # source may be text or a path
                 return fspath(source), file.read(max_bytes + 1)
         except OSError as error:
-            raise InputError(f"{fspath(source)}: {error.strerror or error}") from None
+            raise InputError(f"{fspath(source)}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     return str(getattr(source, "name", "input")), source.read(max_bytes + 1)
 
 
@@ -135,7 +135,7 @@ def _content(found: _Found) -> FileContent:
     if not found.recognised and not others:
         first = found.problems[0] if found.problems else f"{found.file}: of no known form"
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
-        raise InputError(f"{first}{more}; {_FORMS}")
+        raise InputError(f"{first}{more}; {FORMS}")
     other = None if not others else others[0][1] if len(others) == 1 else tuple(value for _, value in others)
     found.problems.sort(key=lambda problem: problem.line or 0)
     return FileContent(tuple(found.spans), tuple(found.logs), tuple(found.problems), other)
@@ -274,7 +274,7 @@ def _records(content: bytes, found: _Found) -> Iterable[tuple[int | None, bytes]
         size = int.from_bytes(content[at : at + 4], "big")
         record = content[at + 4 : at + 4 + size]
         if len(record) < size or at + 4 > len(content):
-            found.problem(None, "neither text nor OTLP protobuf" if number == 1 else f"record {number} breaks off")
+            found.problem(None, "neither JSON nor OTLP protobuf" if number == 1 else f"record {number} breaks off")
             return
         yield number, record
         at += 4 + size

@@ -49,7 +49,7 @@ def read_past(path: Path) -> Past:
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        raise InputError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; give a report that --format json wrote") from None
     except (ValueError, RecursionError) as error:

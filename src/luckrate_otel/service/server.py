@@ -20,7 +20,7 @@ from luckrate_otel.assemble import Assembler
 from luckrate_otel.config import Address, Config, find_warnings
 from luckrate_otel.conversation import Conversations
 from luckrate_otel.errors import Busy, ConfigError, Problem
-from luckrate_otel.service import build, logs
+from luckrate_otel.service import build, logs, opening
 from luckrate_otel.service.intake import Intake
 from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.keeping import Keeping
@@ -79,12 +79,13 @@ class Server:
             await self._serve_pages()
             await self._replay()
             await self._listen()
-        except OSError as error:
+        except (OSError, ConfigError) as error:
             await self._close_listeners()
             await self._close_pages()
             if self._journal is not None:
                 await self._journal.close()
-            raise ConfigError([Problem("", str(error))], self._config.source) from error
+            problems = error.problems if isinstance(error, ConfigError) else [Problem("", str(error))]
+            raise ConfigError(problems, self._config.source) from error
         spare_the_collector()
         if self._journal is not None:
             share_the_interpreter()
@@ -92,6 +93,8 @@ class Server:
 
     def _build(self) -> None:
         config = self._config
+        for name, destination in config.destinations.items():
+            opening.client_tls(f"destinations.{name}", destination.tls)
         self._journal = build.journal(config)
         self._senders = build.senders(config, self._journal)
         reader = Reader(config.conversation_keys)
@@ -157,32 +160,34 @@ class Server:
         accept = in_turn(self._intake.accept)
         limit = receivers.max_message_bytes
         if receivers.grpc.endpoint is not None:
-            address = receivers.grpc.endpoint
-            self._grpc = GrpcReceiver(accept, token=build.token(receivers.grpc.auth), max_message_bytes=limit)
-            port = await self._grpc.start(str(address), build.server_tls(receivers.grpc.tls))
-            self._note("grpc", address, port)
+            key, address, auth = "receivers.grpc", receivers.grpc.endpoint, receivers.grpc.auth
+            tls = opening.server_tls(key, receivers.grpc.tls)
+            self._grpc = GrpcReceiver(accept, token=opening.token(key, auth), max_message_bytes=limit)
+            with opening.listening(f"{key}.endpoint", address):
+                self._note("grpc", address, await self._grpc.start(str(address), tls))
         if receivers.http.endpoint is not None:
-            address = receivers.http.endpoint
-            self._http = HttpReceiver(accept, token=build.token(receivers.http.auth), max_message_bytes=limit)
-            port = await self._http.start(address.host, address.port, build.server_tls(receivers.http.tls))
-            self._note("http", address, port)
+            key, address, auth = "receivers.http", receivers.http.endpoint, receivers.http.auth
+            tls = opening.server_tls(key, receivers.http.tls)
+            self._http = HttpReceiver(accept, token=opening.token(key, auth), max_message_bytes=limit)
+            with opening.listening(f"{key}.endpoint", address):
+                self._note("http", address, await self._http.start(address.host, address.port, tls))
 
     async def _serve_pages(self) -> None:
         admin = self._config.admin
         if admin.endpoint is not None:
-            page = admin_app(self.status, self.ready, build.token(admin.auth))
-            await self._serve_page("admin", admin.endpoint, page, build.server_tls(admin.tls))
+            page = admin_app(self.status, self.ready, opening.token("admin", admin.auth))
+            with opening.listening("admin.endpoint", admin.endpoint):
+                await self._serve_page("admin", admin.endpoint, page, opening.server_tls("admin", admin.tls))
         if self._config.metrics.prometheus is not None:
-            await self._serve_page("prometheus", self._config.metrics.prometheus, scrape_app(self._registry), None)
+            with opening.listening("metrics.prometheus", self._config.metrics.prometheus):
+                await self._serve_page("prometheus", self._config.metrics.prometheus, scrape_app(self._registry), None)
 
     async def _serve_page(self, name: str, address: Address, app: web.Application, tls: Tls | None) -> None:
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         self._runners.append(runner)
-        site = web.TCPSite(
-            runner, address.host, address.port, ssl_context=server_context(tls, f"the {name} page") if tls else None
-        )
-        await site.start()
+        context = server_context(tls, f"the {name} page") if tls else None
+        await web.TCPSite(runner, address.host, address.port, ssl_context=context).start()
         self._note(name, address, runner.addresses[0][1])
 
     def _note(self, name: str, address: Address, port: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -73,13 +74,14 @@ class GrpcReceiver:
 
     async def start(self, endpoint: str, tls: Tls | None = None) -> int:
         """Listen on host:port (port 0: any free) and return the port. OSError if it cannot be had."""
+        _try(endpoint)
         try:
             if tls is None:
                 port = self._server.add_insecure_port(endpoint)
             else:
                 port = self._server.add_secure_port(endpoint, server_credentials(tls))
         except RuntimeError:
-            raise OSError(f"cannot listen on {endpoint}") from None
+            raise OSError(f"gRPC cannot listen on {endpoint}; its own line above says why") from None
         await self._server.start()
         return port
 
@@ -136,6 +138,22 @@ class GrpcReceiver:
         if quiet is not None:
             # The type and place, not the text: an error may quote the data it failed on.
             _log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
+
+
+def _try(endpoint: str) -> None:
+    """OSError, with the system's reason, if no address of it can be bound: the library tells that to stderr alone."""
+    host, _, port = endpoint.rpartition(":")
+    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    failed: list[OSError] = []
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the library does
+            try:
+                probe.bind(address)
+            except OSError as error:
+                failed.append(error)
+    if len(failed) == len(found):
+        raise failed[0]
 
 
 def _inflated(body: bytes, max_bytes: int) -> bytes:
