@@ -18,6 +18,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from luckrate_otel.errors import Problem
+from luckrate_otel.json_lines import MAX_DEPTH, MAX_VALUES, json_lines
+from luckrate_otel.paths import given_twice, join_path
 from luckrate_otel.surrogates import mend, mended
 
 # YAML 1.2 core schema (yaml.org/spec/1.2.2 §10.3.2): only these plain scalars are not text. `yes`, `off`, `012` and
@@ -40,10 +42,6 @@ _TAGS = frozenset(
     for name in ("null", "bool", "int", "float", "str", "seq", "map", "timestamp", "merge", "value")
 )
 
-# Aliases can make a small text expand without bound ("billion laughs"). Real configurations have a few hundred values.
-MAX_VALUES = 100_000
-MAX_DEPTH = 64
-
 # Python reads whole numbers of up to 4300 digits.
 _TOO_LONG = "a number of too many digits"
 
@@ -56,21 +54,6 @@ class Document:
     source: str
     lines: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-
-
-def line_of(lines: Mapping[str, int], path: str) -> int | None:
-    """The line of a path, or of its nearest ancestor that has one."""
-    while path:
-        if path in lines:
-            return lines[path]
-        path = path[: max(path.rfind("."), path.rfind("["), 0)]
-    return lines.get("")
-
-
-def join_path(path: str, key: str | int) -> str:
-    if isinstance(key, int):
-        return f"{path}[{key}]"
-    return f"{path}.{key}" if path else key
 
 
 # ---- YAML --------------------------------------------------------------------------------------
@@ -112,6 +95,7 @@ class _Walk:
         line = node.start_mark.line + 1
         self.lines.setdefault(path, line)
         self.count += 1
+        # Aliases can make a small text expand without bound ("billion laughs").
         if self.count > MAX_VALUES or depth > MAX_DEPTH:
             if not any("too large" in p.message for p in self.problems):
                 self.problems.append(
@@ -144,7 +128,7 @@ class _Walk:
             key = mend(key_node.value)
             child = join_path(path, key)
             if key in result:
-                self.problems.append(Problem(child, f"given twice, first in line {self.lines[child]}", line))
+                self.problems.append(given_twice(child, self.lines[child], line))
                 continue
             self.lines[child] = line
             result[key] = self.value(value_node, child, depth + 1)
@@ -164,15 +148,8 @@ def _scalar(node: ScalarNode) -> Any:
 
 
 def read_json(text: str, source: str) -> Document:
-    repeated: list[str] = []
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in items]
-        repeated.extend(sorted({key for key in keys if keys.count(key) > 1}))
-        return dict(items)
-
     try:
-        value = mended(json.loads(text, object_pairs_hook=pairs), text)
+        value = mended(json.loads(text), text)
     except json.JSONDecodeError as error:
         words = error.msg.removesuffix(" at")  # "Unterminated string starting at"
         return Document(None, source, problems=(Problem("", f"not valid JSON: {words}", error.lineno),))
@@ -180,10 +157,8 @@ def read_json(text: str, source: str) -> Document:
         return Document(None, source, problems=(Problem("", "not usable JSON: nested too deep"),))
     except ValueError:
         return Document(None, source, problems=(Problem("", f"not usable JSON: {_TOO_LONG}"),))
-    # JSON is YAML 1.2 but for tabs, so the YAML reader can tell the lines; without them messages name the path only.
-    lines = read_yaml(text.expandtabs(), source).lines
-    problems = tuple(Problem(key, "given twice in one object") for key in repeated)
-    return Document(value, source, lines, problems)
+    lines, problems = json_lines(text)
+    return Document(value, source, lines, tuple(problems))
 
 
 def read_toml(text: str, source: str) -> Document:

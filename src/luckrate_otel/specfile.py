@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from luckrate_otel.document import READERS, Document, join_path, read_text
+from luckrate_otel.document import READERS, Document, read_text
 from luckrate_otel.errors import LuckrateError, Problem, SpecError
+from luckrate_otel.paths import given_twice, join_path
 from luckrate_otel.spec import Spec
 
 # The name a Python spec file must define.
@@ -116,7 +117,8 @@ def _run_python(text: str, source: str) -> Document:
         return Document(
             None, source, problems=(Problem("", f"defines no {PYTHON_NAME}; write {PYTHON_NAME} = {{...}}"),)
         )
-    return Document(names[PYTHON_NAME], source, _python_lines(tree))
+    lines, problems = _python_lines(tree)
+    return Document(names[PYTHON_NAME], source, lines, tuple(problems))
 
 
 def _own_line(error: BaseException, source: str) -> int | None:
@@ -125,8 +127,10 @@ def _own_line(error: BaseException, source: str) -> int | None:
     return lines[-1] if lines else None
 
 
-def _python_lines(tree: ast.Module) -> dict[str, int]:
+def _python_lines(tree: ast.Module) -> tuple[dict[str, int], list[Problem]]:
+    """As json_lines: Python itself takes the last of two keys without a word."""
     lines: dict[str, int] = {}
+    problems: list[Problem] = []
     for statement in tree.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         if isinstance(statement, ast.AnnAssign):
@@ -134,18 +138,22 @@ def _python_lines(tree: ast.Module) -> dict[str, int]:
         if any(isinstance(target, ast.Name) and target.id == PYTHON_NAME for target in targets):
             assert isinstance(statement, ast.Assign | ast.AnnAssign)
             if statement.value is not None:
-                _note_lines(statement.value, "", lines)
-    return lines
+                _note_lines(statement.value, "", lines, problems)
+    return lines, problems
 
 
-def _note_lines(node: ast.expr, path: str, lines: dict[str, int]) -> None:
+def _note_lines(node: ast.expr, path: str, lines: dict[str, int], problems: list[Problem]) -> None:
     lines.setdefault(path, node.lineno)
     if isinstance(node, ast.Dict):
+        seen: dict[str, int] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 child = join_path(path, key.value)
+                if key.value in seen:
+                    problems.append(given_twice(child, seen[key.value], key.lineno))
+                seen.setdefault(key.value, key.lineno)
                 lines[child] = key.lineno
-                _note_lines(value, child, lines)
+                _note_lines(value, child, lines, problems)
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
         for index, item in enumerate(node.elts):
-            _note_lines(item, join_path(path, index), lines)
+            _note_lines(item, join_path(path, index), lines, problems)

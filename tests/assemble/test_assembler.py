@@ -98,6 +98,20 @@ def test_a_run_without_root_is_judged_after_the_verdict_time_and_its_spans_leave
     assert assembler.take(VERDICT + late_by) == ((expected,) if late_by >= 0 else ())
 
 
+@pytest.mark.parametrize("order", [0, 1])
+def test_an_agent_below_a_lost_span_does_not_wait_for_it(order: int) -> None:
+    """And should the span come after all, the run has it too."""
+    assembler = Assembler()
+    inner, lost = agent("d", "f", 2, 5), tool("f", "a", 1, 6)
+    for fact in (A, inner) if order else (inner, A):
+        put(assembler, fact, 0)
+    assert assembler.take(SETTLE) == (Closed(run_of(A, inner), (held(A), held(inner))),)
+    put(assembler, lost, SETTLE)
+    (revised,) = assembler.take(2 * SETTLE)
+    assert isinstance(revised, Closed)
+    assert (revised.run.facts, revised.revision) == ((A, lost, inner), 2)
+
+
 def test_only_spans_that_have_waited_long_enough_are_released() -> None:
     assembler = Assembler()
     one, two, three = (tool(name, "f", i) for i, name in enumerate("123"))

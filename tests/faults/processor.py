@@ -20,7 +20,10 @@ import aiohttp
 ROOT = Path(__file__).parents[2]
 
 _CONFIG = """
-receivers: {{grpc: {{endpoint: "127.0.0.1:{grpc}"}}, http: {{endpoint: "127.0.0.1:{http}"}}}}
+receivers:
+  grpc: {{endpoint: "127.0.0.1:{grpc}"}}
+  http: {{endpoint: "127.0.0.1:{http}"}}
+  max_message_bytes: {max_message_bytes}
 destinations: {destinations}
 clocks: {{settle: 300ms, release_after: {release_after}, verdict_after: {verdict_after}, late_window: {late_window}}}
 limits: {limits}
@@ -39,6 +42,7 @@ class Processor:
             "destinations": f'{{backend: {{endpoint: "{next_hop}", timeout: 2s}}}}',
             "journal": f"{{path: {folder / 'journal'}}}",
             "limits": "{}",
+            "max_message_bytes": "64MiB",
             "release_after": "2s",
             "verdict_after": "2s",
             "late_window": "30m",
@@ -84,6 +88,12 @@ class Processor:
     @property
     def rss_bytes(self) -> int:
         return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
+
+    @property
+    def highest_rss_bytes(self) -> int:
+        """Of its whole life, as the kernel kept count: no peak falls between two looks."""
+        told = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+        return int(re.findall(r"VmHWM:\s+(\d+) kB", told)[0]) * 1024
 
     @property
     def running(self) -> bool:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import aiohttp
 import grpc
-import grpc.aio
 import pytest
 
 from luckrate_otel.otlp.wire import varint
-from luckrate_otel.service.signals import ROUTES, Signal
 from tests.faults.figures import note
 from tests.faults.load import Sender, arrived, run
 from tests.faults.processor import Processor, assert_balanced, processor
 from tests.next_hop import grpc_next_hop, within
 from tests.service.test_contract import COMPRESS
+from tests.service.test_receiver_grpc import request_in
 
 pytestmark = pytest.mark.slow
 MIB = 2**20
@@ -93,52 +91,84 @@ async def flood(subject: Processor, sender: Sender, bodies: Iterator[bytes]) -> 
     return highest, sent
 
 
-# Bodies in work over HTTP share this; over gRPC only what was really sent is held beyond the queue.
+# Bodies in work over HTTP share this; over gRPC only one large one is inflated at a time.
 IN_WORK = 256 * MIB
+BOMBS = 40
+BOMB_BYTES = 30 * MIB
 
 
 @pytest.mark.parametrize("wire", ["grpc", "http gzip", "http zstd"])
-def test_bombs_at_once_take_no_more_than_bodies_may(wire: str, tmp_path: Path) -> None:
-    """Forty small bodies of which each inflates to 30 MiB and is no more than its sender may send."""
+@pytest.mark.parametrize(
+    ("limit", "codes"),
+    [("64MiB", {"OK", "UNAVAILABLE"}), ("4MiB", {"RESOURCE_EXHAUSTED"})],
+    ids=["within the limit", "over the limit"],
+)
+def test_bombs_at_once_take_no_more_than_bodies_may(wire: str, limit: str, codes: set[str], tmp_path: Path) -> None:
+    """Forty bodies of 30 KB of which each inflates to 30 MiB: as much as a sender may send, or more than that.
+
+    All have come whole before the first is read, so that what is inflated before its turn is inflated forty times: the
+    queue, which has room for two, cannot refuse any in time.
+    """
     good = run(random.Random(3), tools=1).requests[0]
-    body = good + b"\xfa\x3f" + varint(30 * MIB) + bytes(30 * MIB)  # in a field that nobody knows
+    body = good + b"\xfa\x3f" + varint(BOMB_BYTES) + bytes(BOMB_BYTES)  # in a field that nobody knows
+    coding = wire.removeprefix("http ") if wire != "grpc" else "gzip"
+    packed = COMPRESS[coding](body)
 
     async def scenario() -> None:
         async with grpc_next_hop() as hop:
             destinations = f'{{backend: {{endpoint: "{hop.endpoint}", queue_bytes: {QUEUE_MIB}MiB}}}}'
-            async with processor(tmp_path, "", destinations=destinations, limits=LIMITS) as subject:
-                base = highest = subject.rss_bytes
-                sending = asyncio.gather(*(send_bomb(subject, wire, body) for _ in range(40)))
-                while not sending.done():
-                    highest = max(highest, subject.rss_bytes)
-                    await asyncio.sleep(0.01)
-                assert set(await sending) <= {"OK", "UNAVAILABLE", "200", "503"}
+            options = {"destinations": destinations, "limits": LIMITS, "max_message_bytes": limit}
+            async with processor(tmp_path, "", **options) as subject:
+                base = subject.rss_bytes
+                subject.tell(signal.SIGSTOP)
+                bombs = [await thrown(subject, wire, packed) for _ in range(BOMBS)]
+                subject.tell(signal.SIGCONT)
+                assert set(await asyncio.gather(*(answer(wire, bomb) for bomb in bombs))) <= codes
                 assert_balanced(await subject.status())
                 allowed = round(1.3 * BOUND) + IN_WORK + base
-                note(
-                    f"40 bombs of 30 MiB at once: {wire}",
-                    highest_mib=round(highest / MIB),
-                    allowed_mib=round(allowed / MIB),
-                )
-                assert highest <= allowed
+                highest = subject.highest_rss_bytes
+                if limit == "64MiB":
+                    note(
+                        f"40 bombs of 30 MiB at once: {wire}",
+                        highest_mib=round(highest / MIB),
+                        allowed_mib=round(allowed / MIB),
+                    )
+                assert highest <= allowed < BOMBS * BOMB_BYTES
 
     within(120, scenario)
 
 
-async def send_bomb(subject: Processor, wire: str, body: bytes) -> str:
-    """The code of the answer."""
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+HTTP_CODES = {b"200": "OK", b"503": "UNAVAILABLE", b"413": "RESOURCE_EXHAUSTED"}
+GRPC_CODES = {str(code.value[0]).encode(): code.name for code in grpc.StatusCode}
+
+
+async def thrown(subject: Processor, wire: str, packed: bytes) -> Stream:
+    """A request that is whole in the system's hands, whether or not anybody reads it."""
+    address = subject.grpc if wire == "grpc" else subject.http.removeprefix("http://")
+    host, _, port = address.partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = (
+        f"POST /v1/traces HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/x-protobuf\r\n"
+        f"Content-Encoding: {wire.removeprefix('http ')}\r\nContent-Length: {len(packed)}\r\n\r\n"
+    )
+    writer.transport.set_write_buffer_limits(high=0)  # drain then waits until it holds nothing
+    writer.write(request_in("gzip", packed) if wire == "grpc" else head.encode() + packed)
+    await writer.drain()
+    return reader, writer
+
+
+async def answer(wire: str, stream: Stream) -> str:
+    """The code of the answer, in gRPC's words."""
+    reader, writer = stream
     if wire == "grpc":
-        options = [("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1)]
-        async with grpc.aio.insecure_channel(subject.grpc, options) as channel:
-            method = ROUTES[Signal.TRACES].method
-            code = await channel.unary_unary(method, None, None)(body, compression=grpc.Compression.Gzip).code()
-            return code.name
-    coding = wire.removeprefix("http ")
-    headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": coding}
-    async with aiohttp.ClientSession() as session:
-        data = io.BytesIO(COMPRESS[coding](body))
-        async with session.post(f"{subject.http}/v1/traces", data=data, headers=headers) as answer:
-            return str(answer.status)
+        await reader.readuntil(b"grpc-status")
+        (size,) = await reader.readexactly(1)
+        code = GRPC_CODES[await reader.readexactly(size)]
+    else:
+        code = HTTP_CODES[(await reader.readline()).split()[1]]
+    writer.close()
+    return code
 
 
 def test_every_index_is_empty_when_all_is_over(tmp_path: Path) -> None:

@@ -76,3 +76,5 @@ def test_every_verdict_and_reason_is_documented() -> None:
     ]
     assert set(VerdictLabel) == {"not_graded", "fail", "unknown", "lucky", "unverified", "pass"}
     assert set(Gap) <= set(re.findall(r"`(\w+)`", SECTIONS["States of a rule"]))
+    (reasons,) = re.findall(r"The reasons are (.*?)[.;]", concepts, re.DOTALL)
+    assert re.findall(r"`(\w+)`", reasons) == [str(gap) for gap in Gap]

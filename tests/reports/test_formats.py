@@ -9,7 +9,7 @@ import pytest
 
 from luckrate_otel import Step, Turn, check
 from luckrate_otel.gate import case_id
-from luckrate_otel.model import Trajectory, VerdictLabel
+from luckrate_otel.model import Evidence, Severity, Trajectory, VerdictLabel, Violation
 from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.formats import FORMATS
 from luckrate_otel.reports.graded import GateOptions, Place, case_key, make_report
@@ -62,6 +62,42 @@ def test_the_text_shows_evidence_and_what_is_known() -> None:
     assert lines[0].endswith(" ran before ask_human [step 0] (known)")
     assert lines[1] == "  ✗ warn step 1: ground: pay.id comes from nowhere [sources look (step 0)]"
     assert text.endswith("Gate passed")
+
+
+LONG = "x" * 240
+PAGE = "fetch_page #0 $.text (inside free text)"
+
+
+@pytest.mark.parametrize(
+    ("message", "sources", "told"),
+    [
+        (f"send.to ← {PAGE}", (PAGE,), "step 0"),
+        (f"send.to ← {PAGE}", (PAGE, "mail #1 $"), "step 0; sources mail #1 $"),
+        ("send.to ← a ← b #0", ("a ← b #0",), "step 0"),
+        (
+            "send.to (step 1) carries data from untrusted fetch_page",
+            ("fetch_page #0",),
+            "step 0; sources fetch_page #0",
+        ),
+        ("send.to (step 1) does not come from user", ("user",), "step 0; sources user"),
+        (f"{LONG} ← {PAGE}", (PAGE,), f"step 0; sources {PAGE}"),  # cut off in the sentence
+    ],
+)
+def test_a_source_that_the_sentence_ends_on_is_said_once_to_people(
+    message: str, sources: tuple[str, ...], told: str
+) -> None:
+    """Programs get it as ever, in a place of its own."""
+    finding = Violation("taint", "taint", Severity.HARD, message, 1, "send", "to", sources, (Evidence(0, "a" * 16),))
+    made = make_report([(run(1), verdict(VerdictLabel.LUCKY, finding))])
+    (line,) = [line for line in FORMATS["text"](made, PLAIN).splitlines() if line.startswith("  ✗")]
+    assert line.partition(" [")[2] == f"{told}]"
+    (row,) = [line for line in FORMATS["markdown"](made, PLAIN).splitlines() if line.startswith("| hard")]
+    assert row.endswith(f"| `{told}` |")
+    assert json.loads(FORMATS["json"](made, PLAIN))["runs"][0]["violations"][0]["sources"] == list(sources)
+    every = ET.fromstring(FORMATS["junit"](made, PLAIN)).findtext(".//failure") or ""
+    assert f"evidence: step 0; sources {', '.join(sources)}" in every
+    (result,) = json.loads(FORMATS["sarif"](made, PLAIN))["runs"][0]["results"]
+    assert f"Evidence: step 0; sources {', '.join(sources)}." in result["message"]["text"]
 
 
 def test_the_gate_leaves_out_only_what_is_known_of_that_case() -> None:

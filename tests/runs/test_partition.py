@@ -155,6 +155,51 @@ CASES = (
         (("a", "a b c", False, True),),
     ),
     Case(
+        "an agent below a lost span is of the run that is the whole trace",
+        (agent("a", "", 0, 6), tool("c", "a", 1), agent("b", "f", 2, 8), tool("d", "b", 7)),
+        (("a", "a c b d", True, True),),
+    ),
+    Case(
+        "so is a crew below one, of a workflow, from the moment that it starts to the one at which it ends",
+        (wrapper("a", "", 1, 6), agent("b", "a", 2), wrapper("c", "1", 1, 3), agent("d", "c", 2), agent("e", "g", 6)),
+        (("a", "c a b d e", True, True),),
+        links(**{"1": "f"}),
+    ),
+    Case(
+        "not an agent that starts when it is over, or before: it may have been given the trace by name",
+        (agent("e", "g", 0, 3), agent("a", "", 1, 6), agent("b", "f", 7, 9)),
+        (("e", "e", False, True), ("a", "a", True, True), ("b", "b", False, True)),
+    ),
+    Case(
+        "nor where another span has no parent either",
+        (agent("a", "", 0, 6), agent("b", "f", 2, 5)),
+        (("a", "a", True, True), ("b", "b", False, True)),
+        links(**{"1": ""}),
+    ),
+    Case(
+        "nor where the run has a request around it, which may have other agents",
+        (agent("a", "1", 0, 6), agent("b", "f", 2, 5)),
+        (("a", "a", True, True), ("b", "b", False, True)),
+        links(**{"1": ""}),
+    ),
+    Case(
+        "nor an agent with all spans above it",
+        (agent("a", "", 0, 6), agent("b", "1", 2, 5)),
+        (("a", "a", True, True), ("b", "b", True, True)),
+        links(**{"1": ""}),
+    ),
+    Case(
+        "who was handed over to goes along",
+        (
+            agent("a", "", 0, 6),
+            agent("b", "1", 2, 5, agent="one"),
+            tool("c", "b", 3, tool="transfer_to_two"),
+            agent("d", "1", 7, 9, agent="two"),
+        ),
+        (("a", "a b c d", True, True),),
+        links(**{"1": "f"}),
+    ),
+    Case(
         "a tool under a span between it and its agent",
         (agent("a", "", 0, 9), tool("b", "1", 2)),
         (("a", "a b", True, True),),

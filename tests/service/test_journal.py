@@ -11,10 +11,11 @@ import random
 import shutil
 import sqlite3
 import stat
+import subprocess
 import tempfile
 import threading
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -197,6 +198,71 @@ def test_a_folder_that_cannot_be_made_is_a_configuration_error(tmp_path: Path) -
         JournalFile(tmp_path / "file" / "journal")
 
 
+READ_ONLY = "{place} is on a read-only file system; mount it writable, name another folder, or write journal: none"
+NOT_OURS = "{place} may not be written by user 65534; give it to that user, name another folder, or write journal: none"
+
+
+@pytest.fixture
+def states() -> Iterator[Path]:
+    """A folder for each state that a journal is found in, where others may look too."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    (place / "empty").mkdir()
+    for name in ("whole", "damaged", "killed while set aside"):
+        written(place / name, MANY)
+    garbage(place / "damaged" / "journal.db")
+    (place / "killed while set aside" / "journal.db").rename(place / "killed while set aside" / "journal-fresh.db")
+    yield place
+    shutil.rmtree(place)
+
+
+def files_in(place: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def told(folder: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        JournalFile(folder)
+    return str(caught.value)
+
+
+STATES = ("missing", "empty", "whole", "damaged", "killed while set aside")
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="only root may mount a folder read-only")
+def test_a_folder_on_a_read_only_file_system_is_said_to_be_and_stays_as_it_is(states: Path) -> None:
+    before = files_in(states)
+    if subprocess.run(["mount", "--bind", states, states], check=False, capture_output=True).returncode:
+        pytest.skip("this root may not mount a folder read-only")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", states], check=True)
+        for folder in STATES:
+            assert told(states / folder) == f"journal.path: {READ_ONLY.format(place=states / folder)}"
+    finally:
+        subprocess.run(["umount", states], check=True)
+    assert files_in(states) == before
+
+
+@pytest.mark.skipif(bool(os.geteuid()), reason="only root may become another user, whom permissions bind")
+def test_a_folder_or_file_of_another_user_is_said_to_be_and_stays_as_it_is(states: Path) -> None:
+    for folder in ("empty", "whole", "damaged", "killed while set aside"):
+        (states / folder).chmod(0o755)
+    (states / "file").mkdir()
+    shutil.copy(states / "whole" / "journal.db", states / "file")
+    (states / "file").chmod(0o777)
+    before = files_in(states)
+    places = {**{folder: folder for folder in STATES}, "missing": "", "file": "file/journal.db"}
+    os.setresuid(65534, 65534, 0)
+    try:
+        said = {folder: told(states / folder) for folder in places}
+    finally:
+        os.setresuid(0, 0, 0)
+    assert said == {
+        folder: f"journal.path: {NOT_OURS.format(place=states / place)}" for folder, place in places.items()
+    }
+    assert files_in(states) == before
+
+
 # ---- broken files ------------------------------------------------------------------------------
 
 
@@ -362,6 +428,23 @@ def test_a_kill_while_a_damaged_file_is_set_aside_costs_nothing(tmp_path: Path) 
     written(tmp_path, MANY)
     (tmp_path / "journal.db").rename(tmp_path / "journal-fresh.db")
     assert kept_in(tmp_path) == Kept(list(MANY.bodies), list(MANY.pieces), LEFT, JUDGED)
+
+
+def test_files_set_aside_within_a_second_do_not_overwrite_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one of which a kill left only the write-ahead file."""
+    monkeypatch.setattr("time.strftime", lambda *_: "20260131T120000Z")
+    (tmp_path / "broken-20260131T120000Z-2.db-wal").write_bytes(b"before a kill")
+    for content in (b"first", b"second", b"third"):
+        (tmp_path / "journal.db").write_bytes(content * 100)
+        kept_in(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("broken-*")} == {
+        "broken-20260131T120000Z.db": b"first" * 100,
+        "broken-20260131T120000Z-2.db-wal": b"before a kill",
+        "broken-20260131T120000Z-3.db": b"second" * 100,
+        "broken-20260131T120000Z-4.db": b"third" * 100,
+    }
 
 
 # ---- merging -----------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def test_members_are_inflated_to_the_last(coding: str, step: int) -> None:
         (gzip.compress(b"ab") + bytes(20), b"ab"),
         (gzip.compress(b"ab") + bytes(20) + gzip.compress(b"cd"), b"abcd"),
     ],
+    ids=["at the end", "between two"],
 )
 def test_gzip_may_be_padded(body: bytes, expected: bytes, step: int) -> None:
     assert inflated(body, step=step) == expected

@@ -1,9 +1,14 @@
 """Spec files in each form give one and the same spec, and every problem names its file and line."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from luckrate_otel.document import read_json, read_yaml
 from luckrate_otel.errors import SpecError
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_spec, load_specs
@@ -53,7 +58,6 @@ PROBLEMS = [
     ("a.yaml", "name: a\nname: b\n", "a.yaml: line 2: name: given twice, first in line 1"),
     ("a.json", '{"tools": ["look"],\n "required": ["lok"]}', "a.json: line 2: required[0]: 'lok' is not one of"),
     ("a.json", '{"tools": [}', "a.json: line 1: not valid JSON: Expecting value"),
-    ("a.json", '{"name": "a", "name": "b"}', "a.json: name: given twice in one object"),
     ("a.json", '{"name":\n "a",}', "a.json: line 2: not valid JSON: "),
     (
         "a.toml",
@@ -82,6 +86,55 @@ PROBLEMS = [
     ("a.yaml", '"a\\nb": 1\n', "a.yaml: line 1: a b: unknown key"),
     ("a.ini", "", "a.ini: not a spec file: its name must end in .yaml, .yml, .json, .toml, .py"),
 ]
+
+
+TWICE = {
+    "a.yaml": ("args:\n  pay:\n    from: {id: look}\n    from: {id: user}\n", [(4, "args.pay.from", 3)]),
+    "a.json": ('{"args":\n {"pay": {"from": {"id": "look"},\n "from":\n {"id": "user"}}}}', [(3, "args.pay.from", 2)]),
+    "b.json": ('{"name": "a", "name": "b"}', [(1, "name", 1)]),
+    "c.json": ('{"k": 1,\n"k": 2,\n"k": 3}', [(2, "k", 1), (3, "k", 1)]),
+    "d.json": ('{"name": 1,\n\t"n\\u0061me": 2}', [(2, "name", 1)]),
+    "e.json": ('{"before": [["{\\"k", "k:"],\r\n {"a": 1, "b": {"a": 2},\r\n"a": 3}]}', [(3, "before[1].a", 2)]),
+    "f.json": ('{"\\ud800": 1,\n"\\udfff": 2}', [(2, "\ufffd", 1)]),
+    "a.py": ('SPEC = {\n "args": {"pay": {"from": 1,\n "from": 2}}, **{"args": {}}}', [(3, "args.pay.from", 2)]),
+    "b.py": ('SPEC: dict = {"k": 1,\n"k": 2,\n"k": 3}', [(2, "k", 1), (3, "k", 1)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_a_key_given_twice_is_told_with_both_places(tmp_path: Path, name: str) -> None:
+    text, expected = TWICE[name]
+    assert problems(tmp_path, name, text) == [
+        f"{name}: line {line}: {path}: given twice, first in line {first}" for line, path, first in expected
+    ]
+
+
+@pytest.mark.parametrize("text", ['name = "a"\nname = "b"\n', "match = {a = 1}\n[match]\na = 2\n"])
+def test_of_a_toml_key_given_twice_the_second_place_is_told(tmp_path: Path, text: str) -> None:
+    """Its reader tells no more."""
+    (said,) = problems(tmp_path, "a.toml", text)
+    assert said.startswith("a.toml: line 2: not valid TOML: Cannot ")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(JSON, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_every_value_of_a_json_text_has_the_line_that_yaml_finds(
+    value: object, indent: int | str | None, ascii_only: bool
+) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assume(
+        re.search("\\\\ud[89a-f]|[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]", text) is None
+    )  # YAML's own lines and limits
+    found = read_json(text, "s.json")
+    by_yaml = read_yaml(text.expandtabs(), "s.yaml")
+    assert (found.value, found.problems) == (value, ())
+    assert by_yaml.problems == ()
+    assert found.lines == by_yaml.lines
 
 
 @pytest.mark.parametrize(("name", "text", "message"), PROBLEMS, ids=[f"{row[0]}: {row[2][:40]}" for row in PROBLEMS])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
 from luckrate_otel.cli import commands as run
 from luckrate_otel.cli import ends
 from luckrate_otel.cli.terminal import UNUSABLE, complain
+from luckrate_otel.version import own_version
 
 _FILES = (
     "OTLP JSON, JSONL or protobuf, Jaeger JSON, or stored runs (see docs/adapters.md), plain or under gzip or zstd; "
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"luckrate-otel {version('luckrate-otel')}")
+    parser.add_argument("--version", action="version", version=f"luckrate-otel {own_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     for add in (_serve, _demo, _steps, _check, _exec, _compare, _spec, _config, _health):

@@ -14,8 +14,9 @@ from luckrate_otel.config.environment import read_environment, state_folder
 from luckrate_otel.config.keys import Key, settable
 from luckrate_otel.config.kinds import NONE, Address, Hidden, Secret
 from luckrate_otel.config.tree import Config
-from luckrate_otel.document import join_path, line_of, read_text, read_yaml
+from luckrate_otel.document import read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
+from luckrate_otel.paths import join_path, line_of
 
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{[^}]*\}?")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from types import MappingProxyType
 
 from luckrate_otel.reports.graded import Report
@@ -14,6 +13,7 @@ from luckrate_otel.reports.sarif import sarif
 from luckrate_otel.reports.text import Style, report_text
 from luckrate_otel.reports.verdicts import report_json
 from luckrate_otel.surrogates import mend
+from luckrate_otel.version import own_version
 
 Format = Callable[[Report, Style], str]
 
@@ -32,7 +32,7 @@ _FORMS: Mapping[str, Format] = MappingProxyType(
         "text": report_text,
         "json": _json,
         "junit": lambda report, _: junit(report),
-        "sarif": lambda report, _: sarif(report, version("luckrate-otel")),
+        "sarif": lambda report, _: sarif(report, own_version()),
         "markdown": lambda report, _: markdown(report),
     }
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from luckrate_otel.model import Severity, Trajectory, Verdict, VerdictLabel, Violation
 from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.graded import Report, case_label
-from luckrate_otel.reports.text import percent, safe
+from luckrate_otel.reports.text import REASON_CHARACTERS, percent, safe
 from luckrate_otel.reports.words import RANK, evidence, place, why
 
 # A comment on GitHub holds 65,536 characters; a row takes up to about 700.
@@ -53,7 +53,7 @@ def _beside(report: Report) -> tuple[tuple[int, str], ...]:
     )
 
 
-def code(text: str, limit: int = 240) -> str:
+def code(text: str, limit: int = REASON_CHARACTERS) -> str:
     """A code span, its fence longer than any in the text; `|` would end a table's cell even there."""
     shown = safe(text, limit).replace("|", "\\|")
     fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
@@ -124,7 +124,7 @@ def _findings(report: Report) -> Iterator[str]:
 def _row(group: _Group) -> str:
     violation = group.violation
     severity = f"{violation.severity} (known)" if group.known else str(violation.severity)
-    leans = code(evidence(violation)) if evidence(violation) else "—"
+    leans = evidence(violation, shown=REASON_CHARACTERS)
     cells = (
         severity,
         violation.rule,
@@ -132,6 +132,6 @@ def _row(group: _Group) -> str:
         len(group.runs),
         place(violation),
         code(why(violation)),
-        leans,
+        code(leans) if leans else "—",
     )
     return f"| {' | '.join(map(str, cells))} |"

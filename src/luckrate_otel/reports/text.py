@@ -20,6 +20,9 @@ from luckrate_otel.reports.words import RANK, evidence, place, why
 # Long enough for a sentence of a task, short enough for one line beside its label.
 SHOWN_CHARACTERS = 100
 
+# Of a finding's sentence, which names a tool, an argument and a source.
+REASON_CHARACTERS = 240
+
 _COLOURS: Mapping[str, str] = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _VERDICT_COLOURS: Mapping[VerdictLabel, str] = {
     VerdictLabel.PASS: "green",
@@ -142,8 +145,8 @@ def _findings(verdict: Verdict, gaps: Sequence[str], style: Style, known: Contai
 def violation_line(violation: Violation, style: Style = PLAIN, width: int = 0, known: Container[str] = ()) -> str:
     """One finding. width: of the place, to align several. known: fingerprints that a baseline has."""
     mark = style.paint(f"✗ {violation.severity:<4}", _SEVERITY_COLOURS[violation.severity])
-    leans = evidence(violation)
-    told = f"{safe(why(violation), 240)}{f' [{safe(leans, 120)}]' if leans else ''}"
+    leans = evidence(violation, shown=REASON_CHARACTERS)
+    told = f"{safe(why(violation), REASON_CHARACTERS)}{f' [{safe(leans, 120)}]' if leans else ''}"
     old = style.paint(" (known)", "dim") if violation.fingerprint in known else ""
     return f"{mark} {f'{place(violation)}:':<{width + 1}} {told}{old}"
 

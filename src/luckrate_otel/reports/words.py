@@ -18,10 +18,16 @@ def why(violation: Violation) -> str:
     return told if told.startswith(violation.clause) else f"{violation.clause}: {told}"
 
 
-def evidence(violation: Violation) -> str:
-    """`steps 0, 3` that the finding leans on, then the sources of the value; "" for none."""
+def evidence(violation: Violation, *, shown: int = 0) -> str:
+    """`steps 0, 3` that the finding leans on, then the sources of the value; "" for none.
+
+    shown: characters of the sentence that stand beside it; a source on which that ends is not said again.
+    """
     steps = [str(item.step) for item in violation.evidence]
     parts = [f"{'step' if len(steps) == 1 else 'steps'} {', '.join(steps)}"] if steps else []
-    if violation.sources:
-        parts.append(f"sources {', '.join(violation.sources)}")
+    sentence = why(violation)
+    said = sentence if len(sentence) <= shown else ""
+    sources = [source for source in violation.sources if not said.endswith(f"← {source}")]
+    if sources:
+        parts.append(f"sources {', '.join(sources)}")
     return "; ".join(parts)

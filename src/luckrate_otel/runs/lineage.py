@@ -65,6 +65,10 @@ class Lineage:
     def seen(self, span_id: str) -> bool:
         return span_id in self._parents
 
+    def is_only_root(self, span_id: str) -> bool:
+        """Whether no other span was seen that has no parent."""
+        return not any(not parent and other != span_id for other, parent in self._parents.items())
+
     def place(self, span_id: str) -> Place:
         """The place of a span; NOWHERE for one never seen."""
         known = self._places.get(span_id)

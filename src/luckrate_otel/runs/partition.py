@@ -7,6 +7,8 @@ The rules, in order of strength:
   the root with a single agent too, so that a second agent that comes later does not move it.
 - Outermost agents under any other span (an HTTP server span) are runs of their own, unless a handoff joins them.
 - Outermost agents right under one parent that was never seen are one run: it may be the crew span of a killed process.
+- Agents with a lost span above them belong to the run whose root is the only span of the trace that has no parent, if
+  they start while it goes on: a trace is one tree, so nothing else can be above them.
 - A span or log record without agent above it belongs to the only run below its nearest ancestor that has any below it;
   failing that to the only run of the trace, or the only one going on when it started. This last rule waits for `final`
   while the span's ancestors are not all known, as an agent of its own may still come.
@@ -113,6 +115,10 @@ def _structural_owners(ordered: tuple[Facts, ...], lineage: Lineage) -> tuple[li
         root = lineage.fact(lineage.place(top.head.span_id).wrapper) or top
         key = joined.get(run, run)
         roots[key] = min(roots.get(key, root), root, key=fact_order)
+    if len(roots) > 1 and (whole := _whole_trace(roots, lineage)):
+        lost = {run: whole for run, root in roots.items() if _below_a_lost_span(root, roots[whole], lineage)}
+        joined = {run: lost.get(lead, lead) for run, lead in joined.items()} | lost
+        roots = {run: root for run, root in roots.items() if run not in lost}
     return [joined.get(owner, owner) for owner in owners] if joined else owners, roots
 
 
@@ -125,6 +131,18 @@ def _run_key(top: Facts, lineage: Lineage) -> str:
     piece = lineage.place(top.head.span_id).wrapper or top.head.span_id
     parent = lineage.parent(piece)
     return parent if parent and not lineage.seen(parent) else piece
+
+
+def _whole_trace(roots: Mapping[str, Facts], lineage: Lineage) -> str:
+    """The run whose root is the only span of the trace that has no parent, "" if there is none."""
+    whole = [run for run, root in roots.items() if not root.head.parent_id]
+    return whole[0] if len(whole) == 1 and lineage.is_only_root(roots[whole[0]].head.span_id) else ""
+
+
+def _below_a_lost_span(root: Facts, whole: Facts, lineage: Lineage) -> bool:
+    """Time is asked too: some libraries let a user name the trace of a span, and make up a parent for it."""
+    started_within = whole.head.start_ns <= root.head.start_ns <= whole.head.end_ns
+    return started_within and not lineage.place(root.head.span_id).known
 
 
 def _handed_over(

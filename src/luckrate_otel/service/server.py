@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, Final
 
 from aiohttp import web
@@ -41,6 +40,7 @@ from luckrate_otel.service.show.status import ServerState, Status
 from luckrate_otel.service.tls import Tls, server_context
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_specs
+from luckrate_otel.version import own_version
 
 _log = logging.getLogger("luckrate_otel")
 
@@ -116,7 +116,7 @@ class Server:
         )
         self._meter = Meter(
             build.readers(config, self._registry),
-            version("luckrate-otel"),
+            own_version(),
             observed(
                 self._assembler.counts, self.ledger, self._balance, self._senders, config.destinations, self._journal
             ),

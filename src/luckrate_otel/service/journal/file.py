@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -21,6 +22,7 @@ from luckrate_otel.service.journal.kept import Kept, read_kept
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
 from luckrate_otel.service.journal.rows import Change
 from luckrate_otel.service.journal.statements import Statement, delete, forget_talks, insert, integer_of
+from luckrate_otel.service.journal.unusable import cause, of_the_system
 
 _log = logging.getLogger(__name__)
 
@@ -38,19 +40,6 @@ _Key = TypeVar("_Key", int, str)
 
 # The file itself goes last: without its write-ahead file it can be read, the other way round not.
 _SUFFIXES: Final = ("-wal", "-shm", "")
-
-_SYSTEM: Final = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_AUTH,
-    }
-)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS bodies
@@ -94,7 +83,7 @@ class JournalFile:
             self.restore_reserve()
         except (OSError, sqlite3.Error, Full) as error:
             self._disconnect()
-            raise ConfigError([Problem("journal.path", _cause(error, self.path))]) from error
+            raise ConfigError([Problem("journal.path", cause(error, self.path))]) from error
 
     # ---- open ------------------------------------------------------------------------------------
 
@@ -106,7 +95,7 @@ class JournalFile:
             self.kept = read_kept(self._sql)
             self.kept.broken = self.kept.broken or damage
         except (sqlite3.Error, ValueError) as error:
-            if isinstance(error, sqlite3.Error) and _of_the_system(error, self.path):
+            if isinstance(error, sqlite3.Error) and of_the_system(error, self.path):
                 raise
             self.kept = self._rest()
             self.kept.broken = str(error) if isinstance(error, sqlite3.Error) else "its tables are damaged"
@@ -193,7 +182,7 @@ class JournalFile:
         self._connect(self._fresh)
         self.write([Change(kept.bodies, kept.pieces, kept.left, kept.judged, kept.talks)])
         self._disconnect()
-        aside = self.path.with_name(f"broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.db")
+        aside = _aside(self.path.parent, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
         for suffix in _SUFFIXES:
             with suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
@@ -309,26 +298,17 @@ class JournalFile:
         self._sql.close()
 
 
+def _aside(folder: Path, now: str) -> Path:
+    """Where a broken file goes; never where one is. What restarts at once breaks two in a second: they get numbers."""
+    names = chain([f"broken-{now}.db"], (f"broken-{now}-{number}.db" for number in count(2)))
+    # Any of the three files: after a kill between the renames the first ones may stand there alone.
+    return next(
+        folder / name for name in names if not any(os.path.lexists(folder / f"{name}{suffix}") for suffix in _SUFFIXES)
+    )
+
+
 def _known(known: set[_Key], values: Iterable[_Key]) -> list[_Key]:
     """Those of the values that are known, and no longer known then."""
     found = known.intersection(values)
     known -= found
     return list(found)
-
-
-def _busy(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", None) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _of_the_system(error: sqlite3.Error, path: Path) -> bool:
-    """Whether it is the machine that keeps us from the file, and not what is in the file."""
-    primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if primary == sqlite3.SQLITE_READONLY:  # a damaged head says the same of a file that can be written
-        return not os.access(path, os.W_OK)
-    return primary in _SYSTEM
-
-
-def _cause(error: Exception, path: Path) -> str:
-    if isinstance(error, sqlite3.Error) and _busy(error):
-        return f"{path} is in use by another process; give each its own, or stop the other"
-    return f"{path} cannot be used ({error}); name a folder that can be written, or write journal: none"

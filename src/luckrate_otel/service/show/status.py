@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any, Final
 
 from luckrate_otel.assemble import Assembler
@@ -17,6 +16,7 @@ from luckrate_otel.service.receive.answers import Outcome
 from luckrate_otel.service.send.sender import Sender
 from luckrate_otel.service.show.balance import Balance
 from luckrate_otel.spec import Spec
+from luckrate_otel.version import own_version
 
 # Open traces that are listed, those due first.
 SHOWN: Final = 100
@@ -48,7 +48,7 @@ class Status:
 
     def snapshot(self, server: ServerState) -> Mapping[str, Any]:
         return {
-            "version": version("luckrate-otel"),
+            "version": own_version(),
             "uptime_seconds": round(server.uptime_ns / 1e9, 1),
             "ready": server.ready or "yes",
             "listening": dict(server.listening),
