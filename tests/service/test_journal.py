@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _sqlite3
 import asyncio
+import ctypes
 import logging
 import os
 import random
@@ -11,6 +13,8 @@ import sqlite3
 import stat
 import subprocess
 import tempfile
+import threading
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +37,8 @@ from luckrate_otel.service.journal.rows import ROW_BYTES, Body, Change, Judged, 
 from luckrate_otel.service.signals import Signal
 from tests.next_hop import within
 
+# The library behind Python's module, which has no way of its own to ask.
+SQLITE = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
 TRACES = Signal.TRACES
 A, B = "a" * 32, "b" * 32
 BODIES = [Body(3, TRACES, 2, b"three", ("one", "two")), Body(4, Signal.METRICS, 1, b"four" * 5000, ("one",))]
@@ -91,8 +97,55 @@ def test_beyond_their_number_the_oldest_conversations_go(tmp_path: Path, monkeyp
     assert written(tmp_path, Change(talks=talks), Change(now_ns=50)) == Kept(talks=talks[2:])
 
 
-def test_many_rows_take_several_statements(tmp_path: Path) -> None:
-    bodies = [Body(number, TRACES, 1, b"x", ("one",)) for number in range(1001)]
+@pytest.mark.parametrize("start_ns", [0, 2**63 - 1, 2**63, 2**64 - 1])
+def test_a_time_may_be_any_that_a_span_can_have(start_ns: int, tmp_path: Path) -> None:
+    """SQLite's integers have a sign, and one such span would keep all others from being written."""
+    talks = [Talk(Begun(b"a" * 16, start_ns), 100)]
+    assert written(tmp_path, Change(talks=talks)) == Kept(talks=talks)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_is_written_does_not_depend_on_whether_its_statement_is_kept(more: int, tmp_path: Path) -> None:
+    sizes = [statements._KEPT_BYTES - 10, 10 + more]
+    bodies = [Body(number, TRACES, 1, bytes(size), ("one",)) for number, size in enumerate(sizes)]
+    assert len(list(statements.insert("bodies", [(body.number, body.wire) for body in bodies]))) == 1 + more
+    assert written(tmp_path, Change(bodies)) == Kept(bodies)
+
+
+def test_nothing_of_what_was_written_stays_in_memory(tmp_path: Path) -> None:
+    """Of groups of all sizes: neither in SQLite's statements nor with the thread that wrote them."""
+    if not hasattr(SQLITE, "sqlite3_memory_used"):
+        pytest.skip("this Python's SQLite does not tell how much memory it uses")
+    SQLITE.sqlite3_memory_used.restype = ctypes.c_int64
+
+    def used() -> int:
+        return int(SQLITE.sqlite3_memory_used()) + tracemalloc.get_traced_memory()[0]
+
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**9)
+        chance = random.Random(1)
+        before = used()
+        for count in range(1, 20):
+            bodies = [Body(journal.next_number(), TRACES, 1, chance.randbytes(50_000), ("one",)) for _ in range(count)]
+            pieces = [Piece(A, TRACES, chance.randbytes(50_000), b"", b"") for _ in range(count)]
+            steps = [Change([body], [piece]) for body, piece in zip(bodies, pieces, strict=True)]
+            await asyncio.gather(*(journal.write(step) for step in steps))
+        del bodies, pieces, steps
+        # As little as SQLite's own cache of pages; the thread tells nobody when it has let go.
+        while used() - before > 4 * 10**6:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await journal.close()
+
+    tracemalloc.start()
+    try:
+        within(20, scenario)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [1, 200])
+def test_many_rows_take_several_statements(size: int, tmp_path: Path) -> None:
+    bodies = [Body(number, TRACES, 1, bytes(size), ("one",)) for number in range(1001)]
     assert written(tmp_path, Change(bodies)) == Kept(bodies)
     assert written(tmp_path, Change(delivered=[(n, "") for n in range(1000)])) == Kept(bodies[1000:])
 
@@ -535,6 +588,29 @@ def test_whenever_they_come_all_are_written_once_and_in_order(turns: list[int]) 
         assert [body.number for body in kept_in(Path(folder)).bodies] == told
 
 
+@pytest.mark.parametrize("waited_for", [True, False])
+def test_a_stream_that_never_pauses_does_not_put_off_a_commit(
+    waited_for: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckrate_otel.service.journal.journal.LINGER", 0.005)
+
+    async def scenario() -> None:
+        file = Stubborn(tmp_path)
+        journal = Journal(file, 10**8)
+        # Several together, after which it waits for company.
+        await asyncio.gather(*(journal.write(Change(settled=[A])) for _ in range(3)))
+        before = len(file.steps)
+        while len(file.steps) == before:  # else until the test's deadline
+            if waited_for:
+                journal.write(Change(settled=[A]))
+            else:
+                journal.note(Change(settled=[A]))
+            await asyncio.sleep(0)
+        assert await journal.close()
+
+    within(20, scenario)
+
+
 def test_a_body_for_two_destinations_goes_with_the_second(tmp_path: Path) -> None:
     async def scenario() -> None:
         journal = Journal(JournalFile(tmp_path), 10**8)
@@ -643,6 +719,52 @@ def test_what_is_owed_gets_through_as_far_as_there_is_room_and_in_order(
 
     within(20, scenario)
     assert kept_in(tmp_path) == Kept([], PIECES[1:], LEFT)
+
+
+@pytest.mark.parametrize("bodies", [[], [Body(3, TRACES, 1, b"lost", ("one",))]])
+def test_a_step_that_can_never_be_written_is_let_go_and_holds_up_no_other(
+    bodies: list[Body], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would be owed for ever, and every request be refused with it."""
+    monkeypatch.setattr("luckrate_otel.service.journal.writer.RETRY_AFTER", 0.01)
+    never = Judged(f"{A}:root", 2**64, 123)
+
+    async def scenario() -> None:
+        file = JournalFile(tmp_path)
+        journal = Journal(file, 10**8)
+        first = journal.write(Change(left=LEFT))  # while it is written the others come together
+        good = Body(1, TRACES, 1, b"owed", ("one",))
+        poison = journal.write(Change(bodies, judged=[never], settled=[A]), owed=True)
+        owed = journal.write(Change([good], settled=[B]), owed=True)
+        with pytest.raises(Busy, match="fault: OverflowError"):
+            await journal.write(Change([Body(2, TRACES, 1, b"refused", ("one",))]))
+        await asyncio.gather(first, poison, owed)
+        while journal.trouble:
+            await journal.flush()
+        await journal.write(Change(settled=[A]), owed=True)  # what the other did not take away
+        assert await journal.close() is not bool(bodies)
+        assert kept_in(tmp_path) == Kept([good])
+
+    within(20, scenario)
+    assert [r.message.split(":")[1] for r in caplog.records if r.levelno == logging.ERROR] == [
+        " a step cannot be written and is let go",
+        " cannot be written, requests are refused",
+    ]
+
+
+def test_closed_twice_it_tells_the_same(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        journal = Journal(JournalFile(tmp_path), 10**8)
+        journal.note(Change(settled=[A]))
+        assert all(await asyncio.gather(journal.close(), journal.close()))
+        assert await journal.close()
+        assert journals() == before
+
+    def journals() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "journal"]
+
+    before = journals()
+    within(20, scenario)
 
 
 # ---- room --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from luckrate_otel.errors import ConfigError, Problem
 from luckrate_otel.service.journal.kept import Kept, read_kept
 from luckrate_otel.service.journal.room import PAGE_BYTES, WAL_BYTES, Room
 from luckrate_otel.service.journal.rows import Change
-from luckrate_otel.service.journal.statements import Statement, delete, forget_talks, insert
+from luckrate_otel.service.journal.statements import Statement, delete, forget_talks, insert, integer_of
 from luckrate_otel.service.journal.unusable import cause, of_the_system
 
 _log = logging.getLogger(__name__)
@@ -201,17 +201,20 @@ class JournalFile:
 
     def write(self, changes: Sequence[Change]) -> None:
         """Apply steps in order, all or none. Raises Full."""
+        coming = sum(change.size for change in changes)
         try:
-            coming = sum(change.size for change in changes)
             self._room.check(coming, sum(change.going for change in changes))
             self._execute([statement for change in changes for statement in self._statements(change)])
-            self.used_bytes += coming
-            if time.monotonic() - self._measured > MEASURED_EVERY:
-                self._measure()
-        except (sqlite3.Error, OSError) as error:
+        except BaseException as error:
             self._note_small_tables()  # what the step took off them stands in them still
+            if not isinstance(error, sqlite3.Error | OSError):
+                raise
             self._room.give_up_reserve()
             raise Full(str(error)) from error
+        self.used_bytes += coming
+        if time.monotonic() - self._measured > MEASURED_EVERY:
+            with suppress(sqlite3.Error):  # they are written, and to try them again would write them twice
+                self._measure()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -240,7 +243,8 @@ class JournalFile:
         yield from insert("pieces", [(p.trace_id, str(p.signal), p.links, p.held, p.read) for p in change.pieces])
         yield from insert("left", [(row.trace_id, row.forwarded, row.judged, row.span_ids) for row in change.left])
         yield from insert("judged", [(row.run_id, row.revision, row.until_ns) for row in change.judged])
-        yield from insert("talks", [(row.begun.digest, row.begun.start_ns, row.until_ns) for row in change.talks])
+        talks = [(row.begun.digest, integer_of(row.begun.start_ns), row.until_ns) for row in change.talks]
+        yield from insert("talks", talks)
         yield from self._deliver(change.delivered)
         self._leaving.update(row.trace_id for row in change.left)
         yield from delete("pieces", "trace", change.settled)

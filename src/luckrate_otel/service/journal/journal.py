@@ -65,6 +65,7 @@ class Journal:
         self._waited_for = False  # somebody waits for one of the steps
         self._committing = False
         self._alone = True  # the last commit that somebody waited for was for one
+        self._closing: asyncio.Task[bool] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(file)
@@ -146,8 +147,12 @@ class Journal:
         await self.write(Change(), owed=True)
 
     async def close(self) -> bool:
-        """Write what is owed and close the file. False if it does not keep all it was given: the file was removed, or
-        there was no room for what is owed to the last."""
+        """Write what is owed and close the file. False if it does not keep all it was given, see Writer.close. A second
+        call waits for the same; nothing may be written after the first."""
+        self._closing = self._closing or self._loop.create_task(self._close())
+        return await asyncio.shield(self._closing)
+
+    async def _close(self) -> bool:
         await self.flush()
         self._commit()
         return await asyncio.to_thread(self._writer.close)

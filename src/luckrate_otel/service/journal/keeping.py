@@ -31,12 +31,14 @@ _TALKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class _Either:
-    one: Container[bytes]
-    other: Container[bytes]
+class _WithComing:
+    """Raw trace ids. A view: to copy what is coming would cost each of a thousand requests at once all the others."""
+
+    opened: Container[bytes]
+    coming: Container[str]
 
     def __contains__(self, trace_id: object) -> bool:
-        return trace_id in self.other or trace_id in self.one
+        return trace_id in self.opened or (isinstance(trace_id, bytes) and trace_id.hex() in self.coming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Keeping:
 
     def with_coming(self, opened: Container[bytes]) -> Container[bytes]:
         """The open traces, and those whose first spans are on their way to the disk."""
-        return _Either(opened, {bytes.fromhex(trace_id) for trace_id in self._coming}) if self._coming else opened
+        return _WithComing(opened, self._coming) if self._coming else opened
 
     @property
     def traces(self) -> int:

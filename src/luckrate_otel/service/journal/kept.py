@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from luckrate_otel.conversation import Begun
 from luckrate_otel.service.journal.packing import unpack
 from luckrate_otel.service.journal.rows import Body, Judged, Left, Piece, Talk
+from luckrate_otel.service.journal.statements import time_of
 from luckrate_otel.service.signals import Signal
 
 # Rows of one table that are stepped over one by one before the rest is looked for from the other end.
@@ -51,7 +52,7 @@ def read_kept(sql: sqlite3.Connection) -> Kept:
         return Judged(_of(str, run_id), _of(int, revision), _of(int, until_ns))
 
     def talk(digest: bytes, start_ns: int, until_ns: int) -> Talk:
-        return Talk(Begun(_of(bytes, digest), _of(int, start_ns)), _of(int, until_ns))
+        return Talk(Begun(_of(bytes, digest), time_of(_of(int, start_ns))), _of(int, until_ns))
 
     return Kept(
         list(reading.rows("bodies", "number", "number, destinations, signal, count, wire", body)),

@@ -20,6 +20,9 @@ RETRY_AFTER: Final = 1.0
 # After so many seconds without a change the write-ahead file is emptied, so that nothing delivered stays readable.
 IDLE: Final = 2.0
 
+# How a failure is told that lies in the step itself, and not in the disk.
+_FAULT: Final = "fault: "
+
 # Changes, each with whether it must happen.
 Group = Sequence[tuple[Change, bool]]
 
@@ -47,7 +50,7 @@ class Writer:
 
     def close(self) -> bool:
         """Write what was given and close the file; blocks. False if it does not keep all it was given: the file was
-        removed, or there was no room for what is owed to the last."""
+        removed, there was no room for what is owed to the last, or it could never be written."""
         self._given.put(None)
         self._thread.join()
         return self._whole
@@ -63,10 +66,11 @@ class Writer:
                 if given is None:
                     break
                 self._commit(*given)
+                del given  # until the next comes it would hold every body of this group
             if self.trouble and time.monotonic() >= self._recover_at:
                 self._recover()
         self._pay()
-        self._whole = self._file.in_place and not any(change.bodies for change in self._owed)
+        self._whole = self._whole and self._file.in_place and not any(change.bodies for change in self._owed)
         self._file.close()
 
     def _commit(self, group: Group, told: Told) -> None:
@@ -92,11 +96,16 @@ class Writer:
         blocked: set[str | int] = set()
         for change in self._owed:
             touched = change.touched()
-            if not blocked.isdisjoint(touched) or self._attempt([change]):
+            failed = "follows" if not blocked.isdisjoint(touched) else self._attempt([change])
+            if not failed:
+                self._file.empty()
+            elif failed.startswith(_FAULT):
+                # It would fail for ever, and every request be refused with it. What it sends is in the queues.
+                _log.error("journal: a step cannot be written and is let go: %s", failed)
+                self._whole = self._whole and not change.bodies
+            else:
                 left.append(change)
                 blocked |= touched
-            else:
-                self._file.empty()
         self._owed = left
 
     def _attempt(self, changes: Sequence[Change]) -> str:
@@ -106,10 +115,10 @@ class Writer:
             return ""
         try:
             self._file.write(merge(changes))
-        except Full as error:
-            self.trouble = str(error)
+        except (Full, MemoryError) as error:
+            self.trouble = str(error) or "no memory"
         except Exception as error:  # noqa: BLE001 - a fault in here must not end the thread that all requests wait for
-            self.trouble = f"fault: {type(error).__name__}"
+            self.trouble = f"{_FAULT}{type(error).__name__}"
         else:
             return ""
         self._recover_at = time.monotonic() + RETRY_AFTER

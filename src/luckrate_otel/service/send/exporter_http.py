@@ -6,6 +6,7 @@ import gzip as gziplib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from io import BytesIO
+from traceback import clear_frames
 
 import aiohttp
 
@@ -65,6 +66,7 @@ class HttpTransport:
                 answer = await _read(response)
                 reply = http_reply(response.status, response.headers.get("Retry-After"), _now)
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            _let_go(error)
             return Reply(Kind.RETRY, type(error).__name__)
         if reply.kind is Kind.SENT:
             return Reply(Kind.SENT, reply.code, rejected=rejected_count(answer))
@@ -90,6 +92,16 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
             break
         answer += chunk
     return answer
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Of what the library was writing when it failed: a quarter of a mebibyte in frames of an error that refers to
+    itself, which the collector would find hundreds of attempts later."""
+    known: set[int] = set()
+    while error is not None and id(error) not in known:  # two may name each other
+        known.add(id(error))
+        clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _now() -> datetime:
