@@ -71,7 +71,9 @@ class _Walk:
         path = self._path(around)
         if key in around.seen:
             self.problems.append(given_twice(path, around.seen[key], line))
-        around.seen.setdefault(key, line)
+            return
+        around.seen[key] = line
+        self.lines.pop(path, None)  # an empty key has the path of what it stands in, and the last is the nearest
         self._note(path, line)
 
     def _path(self, around: _Open | None) -> str:
