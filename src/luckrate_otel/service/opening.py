@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import ssl
 from collections.abc import Callable, Iterator
@@ -92,6 +93,9 @@ def _reading(key: str) -> Iterator[None]:
 
 def _cause(error: OSError) -> str:
     """The system's words alone; libraries put what they were doing around them."""
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()
+    number = error.errno
+    if number is None and str(error).startswith("could not bind on any address"):  # asyncio's, from Python 3.13 on
+        number = errno.EADDRNOTAVAIL
+    if number is not None and number > 0:
+        return os.strerror(number).lower()
     return error.strerror or str(error)
