@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,73 @@ TRACE, SPAN, PARENT = bytes(range(1, 17)), bytes(range(1, 9)), bytes(range(2, 10
 @given(SPANS, UNKNOWN_FIELDS)
 def test_decode_of_encode_is_the_span_whatever_else_is_in_it(span: Span, unknown: bytes) -> None:
     assert decode_span(unknown + encode_span(span) + unknown, ENVELOPE) == span
+
+
+def _read(wire: bytes) -> Span | None:
+    try:
+        return decode_span(wire, ENVELOPE)
+    except Rejected:
+        return None
+
+
+# In front of a span, so that its fields are not in the order of their numbers and the parser must read it.
+AHEAD = b"\xc2\x3e\x04kept"
+# A part of a span behind it: parsers merge the two, the later value stands.
+PARTS = st.one_of(
+    st.just(b""),
+    st.builds(
+        WireSpan,
+        trace_id=st.sampled_from((b"", TRACE)),
+        parent_span_id=st.sampled_from((b"", PARENT)),
+        name=st.sampled_from(("", "later")),
+        kind=st.sampled_from((0, 3)),
+        end_time_unix_nano=st.sampled_from((0, 7)),
+        attributes=st.lists(st.builds(KeyValue, key=st.sampled_from("ab")), max_size=2),
+        status=st.sampled_from((None, WireStatus(code=WireStatus.STATUS_CODE_ERROR))),
+        flags=st.sampled_from((0, 0x300)),
+    ).map(lambda part: part.SerializeToString()),
+)
+LONG = st.integers(100, 20_000).map(lambda size: {"long": "x" * size})
+
+
+@given(SPANS, st.one_of(st.just({}), LONG), PARTS)
+def test_a_span_in_the_order_of_its_fields_is_read_as_the_parser_reads_it(
+    span: Span, long: dict[str, str], part: bytes
+) -> None:
+    filled = replace(span, attributes={**span.attributes, **long})
+    wire = WireSpan.FromString(encode_span(filled)).SerializeToString()
+    assert decode_span(wire, ENVELOPE) == filled
+    assert decode_span(wire + part, ENVELOPE) == decode_span(AHEAD + wire + part, ENVELOPE)
+
+
+@given(SPANS, PARTS, st.data())
+def test_a_damaged_span_is_read_as_the_parser_reads_it(span: Span, part: bytes, data: st.DataObject) -> None:
+    wire = bytearray(WireSpan.FromString(encode_span(span)).SerializeToString() + part)
+    for at in data.draw(st.lists(st.integers(0, len(wire) - 1), max_size=3)):
+        wire[at] = data.draw(st.integers(0, 255))
+    damaged = bytes(wire[: data.draw(st.integers(len(wire) // 2, len(wire)))])
+    assert _read(damaged) == _read(AHEAD + damaged)
+
+
+@pytest.mark.parametrize("parent", [b"", PARENT])
+def test_whatever_any_byte_of_a_span_becomes_it_is_read_as_the_parser_reads_it(parent: bytes) -> None:
+    wire = WireSpan(
+        trace_id=TRACE,
+        span_id=SPAN,
+        parent_span_id=parent,
+        name="n",
+        kind=WireSpan.SPAN_KIND_CLIENT,
+        start_time_unix_nano=5,
+        end_time_unix_nano=9,
+        attributes=[KeyValue(key="a", value=AnyValue(string_value="b"))],
+        flags=0x300,
+    ).SerializeToString()
+    assert decode_span(wire, ENVELOPE) == decode_span(AHEAD + wire, ENVELOPE)
+    inside_ids = {*range(3, 18), *range(21, 28)}
+    for at in sorted({*range(len(wire))} - inside_ids):
+        for byte in range(256):
+            damaged = wire[:at] + bytes([byte]) + wire[at + 1 :]
+            assert _read(damaged) == _read(AHEAD + damaged), (at, byte)
 
 
 def test_a_span_is_decoded() -> None:

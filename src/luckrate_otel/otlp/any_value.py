@@ -24,6 +24,8 @@ MAX_DEPTH: Final = 30
 # Values of one attribute list, or of all events of a span, nested ones included. SDKs default to 128 attributes; the
 # rest is hostile.
 MAX_VALUES: Final = 65_536
+# In so many bytes there is no room for as many.
+FEW_BYTES: Final = MAX_VALUES
 # Stands for a value that was cut by one of the bounds above.
 TRUNCATED: Final = "[truncated by luckrate-otel]"
 
@@ -63,6 +65,37 @@ def attributes(pairs: Sequence[bytes], budget: list[int] | None = None) -> dict[
         key, plain = known
         result[key] = plain
     return result
+
+
+def attributes_from(wire: bytes, at: int, tag: int) -> tuple[dict[str, Value], int]:
+    """Read the KeyValues that stand one after the other from `at` on, each in a field of this tag; and where they end.
+
+    As attributes() does, but out of a wire of up to FEW_BYTES that was not parsed, which saves two copies of each. The
+    end is that of the last one that is as encoders write it; past the end of the wire, if that is cut. Raises
+    IndexError where a length is cut, DecodeError where one is no message.
+    """
+    result: dict[str, Value] = {}
+    size = len(wire)
+    while at < size and wire[at] == tag:
+        length = wire[at + 1]
+        start = at + 2
+        if length < 0x80:
+            at = start + length
+            pair = wire[start:at]
+            known = _seen.get(pair)
+        else:
+            high = wire[start]
+            if not 0 < high < 0x80:
+                break
+            start += 1
+            at = start + (length & 0x7F | high << 7)
+            pair = wire[start:at]
+            known = _long_text(pair) if at <= size else None
+        if known is None:
+            known = _pair(pair, [MAX_VALUES])
+        key, plain = known
+        result[key] = plain
+    return result, at
 
 
 def _pair(wire: bytes, budget: list[int]) -> tuple[str, Value]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import struct
+from functools import lru_cache
+from struct import Struct
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import schema
-from luckrate_otel.otlp.any_value import MAX_VALUES, attributes, value
+from luckrate_otel.otlp.any_value import FEW_BYTES, MAX_VALUES, attributes, attributes_from, value
 from luckrate_otel.otlp.shallow import NO_PARENT, Envelope
-from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status
+from luckrate_otel.telemetry import Head, LogRecord, Span, SpanEvent, Status, Value
 
 _STATUS = {1: Status.OK, 2: Status.ERROR}
 _STATUS_UNSET = Status.UNSET, ""
@@ -23,6 +26,18 @@ _MAX_EVENTS = 65_536
 
 # Parsing takes up to sixteen times as much memory. No backend takes a span of this size; it is passed on unread.
 MAX_ITEM_BYTES = 16 * 1024 * 1024
+
+# Status, its message, events, number of dropped attributes: the fields behind a span's attributes that are read.
+_Rest = tuple[Status, str, tuple[SpanEvent, ...], int]
+_AFTER_ATTRIBUTES: Final = 10
+
+# How a span begins, with and without a parent: each id behind its tag and length, then tag and length of the name.
+_INNER: Final = Struct(">H16sH8sH8sBB")
+_TOP: Final = Struct(">H16sH8sBB")
+_TRACE_ID, _SPAN_ID, _PARENT_ID, _NAME = 0x0A10, 0x1208, 0x2208, 0x2A
+# Kind, start and end, which follow the name.
+_TIMES: Final = Struct("<BBBQBQ")
+_KIND, _START, _END, _ATTRIBUTES = 0x30, 0x39, 0x41, 0x4A
 
 _ZERO_TRACE, _ZERO_SPAN = "0" * 32, "0" * 16
 
@@ -39,24 +54,103 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
     if len(wire) > MAX_ITEM_BYTES:
         raise _too_large("span")
     try:
-        span: Any = schema.Span.FromString(wire)
-        decoded = attributes(span.attributes)
-        events = _events(span.events) if span.events else ()
+        return _in_order(wire, envelope) or _parsed(wire, envelope)
     except DecodeError:
         raise Rejected("not an OTLP span: malformed protobuf") from None
-    trace_id, parent, name = span.trace_id, span.parent_span_id, span.name
+
+
+def _in_order(wire: bytes, envelope: Envelope) -> Span | None:
+    """A span whose fields come in the order of their numbers, as all SDKs write them; None for any other.
+
+    Without the parser, which copies every attribute twice: 0.8 µs less for a span of 300 bytes, 1.3 for one of 2 KiB.
+    """
+    if len(wire) > FEW_BYTES:
+        return None
+    try:
+        trace_tag, trace_id, span_tag, span_id, parent_tag, parent, name_tag, length = _INNER.unpack_from(wire)
+        at = _INNER.size
+        if parent_tag != _PARENT_ID:
+            trace_tag, trace_id, span_tag, span_id, name_tag, length = _TOP.unpack_from(wire)
+            at, parent = _TOP.size, b""
+        if trace_tag != _TRACE_ID or span_tag != _SPAN_ID or name_tag != _NAME or length >= 0x80:
+            return None
+        name = wire[at : at + length]
+        kind_tag, kind, start_tag, start_ns, end_tag, end_ns = _TIMES.unpack_from(wire, at + length)
+        if kind_tag != _KIND or kind >= 0x80 or start_tag != _START or end_tag != _END:
+            return None
+        decoded, at = attributes_from(wire, at + length + _TIMES.size, _ATTRIBUTES)
+    except (struct.error, IndexError):
+        return None
+    if at == len(wire):
+        return _span(envelope, trace_id, span_id, parent, name, kind, start_ns, end_ns, decoded)
+    rest = _rest(wire[at:]) if at < len(wire) else None
+    return rest and _span(envelope, trace_id, span_id, parent, name, kind, start_ns, end_ns, decoded, *rest)
+
+
+@lru_cache(1024)
+def _short_rest(wire: bytes) -> _Rest | None:
+    return _read_rest(wire)
+
+
+def _rest(wire: bytes) -> _Rest | None:
+    """What comes behind the attributes; None if that is one of the fields before them. Flags and status recur."""
+    return _short_rest(wire) if len(wire) < _SHORT_BYTES else _read_rest(wire)
+
+
+def _read_rest(wire: bytes) -> _Rest | None:
+    rest: Any = schema.Span.FromString(wire)
+    first = min((field.number for field, _ in rest.ListFields()), default=_AFTER_ATTRIBUTES)
+    return _rest_of(rest) if first >= _AFTER_ATTRIBUTES else None
+
+
+def _rest_of(span: Any) -> _Rest:
+    events = _events(span.events) if span.events else ()
     status, message = _STATUS_UNSET
     if span.HasField("status"):  # mostly not; asking is a third of the price of reading it
         status, message = _status(span.status)
+    return status, message, events, span.dropped_attributes_count
+
+
+def _parsed(wire: bytes, envelope: Envelope) -> Span:
+    span: Any = schema.Span.FromString(wire)
+    return _span(
+        envelope,
+        span.trace_id,
+        span.span_id,
+        span.parent_span_id,
+        span.name,
+        span.kind,
+        span.start_time_unix_nano,
+        span.end_time_unix_nano,
+        attributes(span.attributes),
+        *_rest_of(span),
+    )
+
+
+def _span(
+    envelope: Envelope,
+    trace_id: bytes,
+    span_id: bytes,
+    parent: bytes,
+    name: bytes,
+    kind: int,
+    start_ns: int,
+    end_ns: int,
+    decoded: dict[str, Value],
+    status: Status = Status.UNSET,
+    message: str = "",
+    events: tuple[SpanEvent, ...] = (),
+    dropped_attributes: int = 0,
+) -> Span:
     return Span(
         Head(
             _ids.get(trace_id) or _remembered(_ids, trace_id, trace_id.hex()),
-            span.span_id.hex(),
+            span_id.hex(),
             "" if parent == NO_PARENT else _ids.get(parent) or _remembered(_ids, parent, parent.hex()),
             _names.get(name) or _remembered(_names, name, name.decode("utf-8", "replace")),
-            span.kind,
-            span.start_time_unix_nano,
-            span.end_time_unix_nano,
+            kind,
+            start_ns,
+            end_ns,
             status,
             envelope.scope,
             envelope.service,
@@ -66,7 +160,7 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
         message,
         envelope.scope_version,
         envelope.resource,
-        span.dropped_attributes_count,
+        dropped_attributes,
     )
 
 
