@@ -73,7 +73,7 @@ def answered(found: Iterable[Issue], models: tuple[ModelCall, ...]) -> list[Issu
     for issue in found:
         key = key_of(issue.call)
         n = len(first.get(issue.scope, NOTHING).get(key, ())) + seen[issue.scope, key]
-        if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
+        if issue.turn < 0:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
         answer = _answer(issue, key, n, pairs)
@@ -89,7 +89,7 @@ def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> Response | No
     if answer is None:
         others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
         answer = _first_answer(others, issue, key, 0)
-    if answer is None and issue.end_ns <= issue.start_ns:
+    if answer is None and issue.turn < 0:
         answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
     return answer
 

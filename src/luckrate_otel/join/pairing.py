@@ -30,7 +30,7 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     used = set(pairs.values())
     free: dict[str, list[int]] = {}
     for at in sorted(range(len(issues)), key=lambda n: (issues[n].start_ns, -issues[n].position)):
-        if at not in used:
+        if at not in used and not issues[at].old:
             free.setdefault(plain_name(issues[at].call.tool), []).append(at)
     for n, execution in enumerate(found):
         row = free.get(plain_name(execution.fact.tool or ""))
@@ -54,12 +54,17 @@ def _by_id(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) 
         if not row:
             continue
         start_ns = execution.fact.head.start_ns
-        if len(row) == 1 and issues[row[0]].start_ns <= start_ns:  # an id asked for once: saves 1 µs per span
+        only = issues[row[0]]
+        if len(row) == 1 and only.start_ns <= start_ns and not only.old:  # an id asked for once: saves 1 µs per span
             pairs[n] = row.pop()
             continue
-        begun = [at for at in row if issues[at].start_ns <= start_ns]
+        scope = tree.scope(execution.fact)
+        begun = [
+            at
+            for at in row
+            if issues[at].start_ns <= start_ns and not (issues[at].old and not _is_own(issues[at], scope))
+        ]
         if begun:
-            scope = tree.scope(execution.fact)
             best = max(begun, key=lambda at: (_is_own(issues[at], scope), issues[at].start_ns, -issues[at].position))
             pairs[n] = best
             row.remove(best)

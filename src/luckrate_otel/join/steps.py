@@ -10,7 +10,7 @@ from luckrate_otel.content.results import may_tell_failure
 from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN, Facts, Gap, Response, ToolDefinition
 from luckrate_otel.join.agents import Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution
-from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.issue import Issue, TurnId
 from luckrate_otel.join.kinds import Kinds
 from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
@@ -20,6 +20,8 @@ from luckrate_otel.telemetry import NOTHING, Status, Value
 
 _MS = 1e6  # nanoseconds
 
+Turns = Mapping[TurnId, int]
+
 
 @record(frozen=True, slots=True)
 class Placed:
@@ -27,7 +29,7 @@ class Placed:
 
     step: Step
     issued_ns: int
-    order: tuple[int, int, str, int, int, str]
+    order: tuple[int, int, str, int, int, int, str]
     gaps: Mapping[str, Gap]
     call_id: str | None
 
@@ -52,26 +54,26 @@ def steps(
     if len(pairs) < len(asked):
         taken = {span for execution in found for span in execution.spans}
         used = set(pairs.values())
-        for issue in (issue for at, issue in enumerate(asked) if at not in used):
+        for issue in (issue for at, issue in enumerate(asked) if at not in used and not issue.old):
             span = agent_span(issue, kinds.facts, taken, tree) or handoff_span(issue, kinds.facts, taken)
             done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns))
             taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=attrgetter("order")))
 
 
-def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
-    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it
-    streams.
+def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> Turns:
+    """Per turn, when its calls were issued: the end of its model call, or the first of them to start where tools run
+    while it streams. When a model call ended that never came nobody knows, so that its calls' own starts tell more.
     """
-    turns: dict[str, int] = {}
-    for issue in asked:
-        if not issue.container:
-            turns[issue.source.head.span_id] = issue.end_ns
+    turns: dict[TurnId, int] = {}
     for n, at in pairs.items():
         issue = asked[at]
         if not issue.container:
-            span_id, start_ns = issue.source.head.span_id, found[n].fact.head.start_ns
-            turns[span_id] = min(turns[span_id], start_ns)
+            turn, start_ns = issue.turn_id, found[n].fact.head.start_ns
+            turns[turn] = min(turns.get(turn, start_ns), start_ns)
+    for issue in asked:
+        if not issue.container and not issue.turn:
+            turns[issue.turn_id] = min(turns.get(issue.turn_id, issue.end_ns), issue.end_ns)
     return turns
 
 
@@ -83,7 +85,7 @@ def _ran(
     issue: Issue | None,
     agents: Agents,
     definitions: tuple[ToolDefinition, ...],
-    turns: Mapping[str, int],
+    turns: Turns,
     begun_ns: int,
 ) -> Placed:
     fact, head = execution.fact, execution.fact.head
@@ -107,7 +109,7 @@ def _ran(
     if issue is not None and issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
         tool = issue.call.tool  # as the model sees it
     timed = issue is not None and not issue.container
-    issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
+    issued = turns[issue.turn_id] if timed and issue else head.start_ns
     step = Step(  # by position, for a third of the price
         tool,
         args,
@@ -126,11 +128,11 @@ def _ran(
     )
 
 
-def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, str]:
+def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, int, str]:
     """Issue time, then the turn, then the place within it; calls that no turn shows by start, end and id."""
     if issue is None:
-        return issued, 1, "", 0, end, span
-    return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.position, end, span
+        return issued, 1, "", 0, 0, end, span
+    return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.turn, issue.position, end, span
 
 
 def _arguments(
@@ -177,7 +179,7 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 # ---- calls that only messages tell of ----------------------------------------------------------
 
 
-def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int], begun_ns: int) -> Placed:
+def _told(issue: Issue, span: Facts | None, agent: str, turns: Turns, begun_ns: int) -> Placed:
     """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
     answer = issue.answer
     ok: bool | None = None
@@ -192,7 +194,7 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         # Never answered: the process died, or the run ended at this call. Where later calls of the conversation show no
         # input at all, an answer could not have been seen.
         error = NO_RETURN
-    issued = issue.end_ns if issue.container else turns.get(issue.source.head.span_id, issue.end_ns)
+    issued = issue.end_ns if issue.container else turns.get(issue.turn_id, issue.end_ns)
     if span is not None:
         issued = min(issued, span.head.start_ns)
     step = Step(
