@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from luckrate_otel.facts import Call, Message, Part, Response, Text
-from luckrate_otel.join.own_ids import Listed, under_own_ids
+from luckrate_otel.join.own_ids import Asked, Listed, under_own_ids
 
 LOOKUP = {"order_id": "88213"}
 POLICY = {"amount": 200}
@@ -65,7 +65,7 @@ def said(*parts: Part) -> tuple[Message, ...]:
 def test_one_id_each(asked: tuple[Call, ...], history: tuple[Part, ...], expected: tuple[Part, ...]) -> None:
     """Nothing was listed before any of them was asked for."""
     inputs = said(*history)
-    assert under_own_ids(inputs, Listed(inputs), [(call, Listed(())) for call in asked]) == said(*expected)
+    assert under_own_ids(inputs, Listed(inputs), [Asked(call, Listed(())) for call in asked]) == said(*expected)
 
 
 ANSWER = Response("call_2", "delivered")
@@ -107,5 +107,5 @@ def test_a_call_that_was_listed_before_another_was_asked_for_is_not_that_one(
 ) -> None:
     """The model call that asked for it never came. asked: each id with what its own model call had listed."""
     inputs = said(*history)
-    known = [(Call("lookup_order", LOOKUP, call_id), Listed(said(*before))) for call_id, before in asked]
+    known = [Asked(Call("lookup_order", LOOKUP, call_id), Listed(said(*before))) for call_id, before in asked]
     assert under_own_ids(inputs, Listed(inputs), known) == said(*expected)

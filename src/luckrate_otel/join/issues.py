@@ -6,7 +6,7 @@ that never became a span. Later inputs repeat them; each counts once.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -14,9 +14,12 @@ from luckrate_otel.facts import Call, Facts, Message, Text
 from luckrate_otel.join.answers import answered, calls_and_answers, nth, pairs_of
 from luckrate_otel.join.issue import Issue, Key, key_of
 from luckrate_otel.join.model_calls import ModelCall, Scope, is_last
-from luckrate_otel.join.own_ids import Listed, under_own_ids
+from luckrate_otel.join.own_ids import Asked, Listed, under_own_ids
 from luckrate_otel.join.retold import with_retold
 from luckrate_otel.record import replace
+
+# Latest calls of other conversations that one is searched for when it begins; a bound against quadratic cost.
+MAX_TAKEN_OVER = 512
 
 
 def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole: bool) -> tuple[Issue, ...]:
@@ -84,29 +87,24 @@ def _under_own_ids(asked: Iterable[tuple[ModelCall, list[Issue]]]) -> Iterable[t
     """The same model calls, with the ids in their inputs under which calls were asked for: by the same conversation, or
     by others that it took over when it began (a handoff).
     """
-    earlier: dict[Scope, list[_Asked]] = {}
-    everywhere: list[_Asked] = []
+    earlier: dict[Scope, list[Asked]] = {}
+    everywhere: deque[Asked] = deque(maxlen=MAX_TAKEN_OVER)
     for model, own in asked:
         listed = Listed(model.fact.inputs)
         known = earlier.get(model.scope)
         before = everywhere if known is None else known
-        inputs = under_own_ids(
-            model.fact.inputs, listed, ((call, heard) for at, call, heard in before if at < model.start_ns)
-        )
+        inputs = under_own_ids(model.fact.inputs, listed, (a for a in before if a.start_ns < model.start_ns))
         if known is None:
             known = earlier[model.scope] = _taken_over(everywhere, inputs) if listed.calls else []
-        new = [(issue.start_ns, issue.call, listed) for issue in own]
+        new = [Asked(issue.call, listed, issue.start_ns) for issue in own]
         known += new
         everywhere += new
         yield model if inputs is model.fact.inputs else replace(model, fact=replace(model.fact, inputs=inputs)), own
 
 
-_Asked = tuple[int, Call, Listed]  # when its model call began, and what that one's inputs had listed
-
-
-def _taken_over(asked: Iterable[_Asked], inputs: tuple[Message, ...]) -> list[_Asked]:
-    listed = Listed(inputs)
-    return [(at, call, heard) for at, call, heard in asked if call.call_id in listed.ids]
+def _taken_over(asked: Iterable[Asked], inputs: tuple[Message, ...]) -> list[Asked]:
+    ids = Listed(inputs).ids
+    return [a for a in asked if a.call.call_id in ids]
 
 
 def _with_listed(facts: Iterable[Facts], known: list[Issue]) -> list[Issue]:

@@ -40,18 +40,27 @@ class Listed:
         return Counter([kind_of(c) for c in self.calls])
 
 
-def under_own_ids(
-    inputs: tuple[Message, ...], listed: Listed, asked: Iterable[tuple[Call, Listed]]
-) -> tuple[Message, ...]:
+class Asked:
+    """A call that a model call asked for. start_ns: of that model call; before: what it had listed."""
+
+    def __init__(self, call: Call, before: Listed, start_ns: int = 0) -> None:
+        self.call, self.before, self.start_ns = call, before, start_ns
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.call)
+
+
+def under_own_ids(inputs: tuple[Message, ...], listed: Listed, asked: Iterable[Asked]) -> tuple[Message, ...]:
     """The inputs of a model call with the ids of the calls that were asked for before it, oldest first.
 
-    listed: what they list. asked: each call with what its own model call had listed.
+    listed: what they list.
     A call whose id nobody asked under is taken for the oldest one of the same tool and arguments that these inputs do
     not list by its own id. Without such a one it stays as it is, and so does one that was listed before that oldest one
     was asked for: the span of the model call that asked for it never came.
     """
     known = list(asked) if listed.calls else []
-    ids = {c.call_id for c, _ in known if c.call_id}
+    ids = {a.call.call_id for a in known if a.call.call_id}
     strange = [c for c in listed.calls if c.call_id not in ids]
     if not strange or (not ids and not any(c.call_id for c in strange)):
         return inputs
@@ -63,12 +72,12 @@ def under_own_ids(
     return tuple(replace(m, parts=tuple(_renamed(p, places, own, renamed) for p in m.parts)) for m in inputs)
 
 
-def _own(listed: Listed, ids: AbstractSet[str], known: Iterable[tuple[Call, Listed]]) -> dict[int, Call]:
+def _own(listed: Listed, ids: AbstractSet[str], known: Iterable[Asked]) -> dict[int, Call]:
     """By place of a listed call, the call that was asked for."""
-    unlisted: dict[Kind, deque[tuple[Call, Listed]]] = {}
-    for call, before in known:
-        if call.call_id is None or call.call_id not in listed.ids:
-            unlisted.setdefault(kind_of(call), deque()).append((call, before))
+    unlisted: dict[Kind, deque[Asked]] = {}
+    for asked in known:
+        if asked.call.call_id is None or asked.call.call_id not in listed.ids:
+            unlisted.setdefault(asked.kind, deque()).append(asked)
     own: dict[int, Call] = {}
     made: Counter[Kind] = Counter()
     for at, call in enumerate(listed.calls):
@@ -77,11 +86,10 @@ def _own(listed: Listed, ids: AbstractSet[str], known: Iterable[tuple[Call, List
         waiting = unlisted.get(kind)
         if call.call_id in ids or not waiting:
             continue
-        oldest, before = waiting[0]
+        before = waiting[0].before
         earlier = call.call_id in before.ids if call.call_id else made[kind] <= before.kinds[kind]
         if not earlier:
-            own[at] = oldest
-            waiting.popleft()
+            own[at] = waiting.popleft().call
     return own
 
 
