@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from luckrate_otel.batch import trajectories
 from luckrate_otel.telemetry import Span
-from tests.join.test_calls_once import agent, answers, chat, says, tool
+from tests.join.test_calls_once import agent, answers, asks, chat, says, tool
 
 
 @dataclass(frozen=True)
 class Ids:
-    """Where a convention tells call ids. Each a form of `{}`, the call's number; "" for none.
+    """Where a convention tells call ids. Each a form of `{0}`, the call's number, and `{1}`, its place in the turn; ""
+    for none.
 
     asked: in what the model said. listed, answered: in the history of later inputs, of the call and of its answer.
     ran: on the tool span.
@@ -30,19 +31,20 @@ class Ids:
 
 
 CONVENTIONS = {
-    "everywhere": Ids("call_{}", "call_{}", "call_{}", "call_{}"),
-    "in messages": Ids("call_{}", "call_{}", "call_{}", ""),
-    "of two kinds": Ids("call_{}", "fc_call_{}", "call_{}", ""),
-    "of two kinds, one on spans": Ids("call_{}", "fc_call_{}", "call_{}", "call_{}"),
-    "in answers only": Ids("call_{}", "", "", ""),
-    "on spans only": Ids("", "", "", "span_{}"),
+    "everywhere": Ids("call_{0}", "call_{0}", "call_{0}", "call_{0}"),
+    "in messages": Ids("call_{0}", "call_{0}", "call_{0}", ""),
+    "of two kinds": Ids("call_{0}", "fc_call_{0}", "call_{0}", ""),
+    "of two kinds, one on spans": Ids("call_{0}", "fc_call_{0}", "call_{0}", "call_{0}"),
+    "in answers only": Ids("call_{0}", "", "", ""),
+    "on spans only": Ids("", "", "", "span_{0}"),
+    "by place in the turn": Ids("lookup_{1}", "lookup_{1}", "lookup_{1}", "span_{0}"),
     "nowhere": Ids("", "", "", ""),
 }
 
 
-def part(form: str, number: int, thing: str) -> dict[str, Any]:
+def part(form: str, number: int, place: int, thing: str) -> dict[str, Any]:
     found: dict[str, Any] = {"type": "tool_call", "name": "lookup", "arguments": {"id": thing}}
-    return found | ({"id": form.format(number)} if form else {})
+    return found | ({"id": form.format(number, place)} if form else {})
 
 
 @dataclass(frozen=True)
@@ -62,24 +64,32 @@ def conversation(talk: Talk, ids: Ids) -> tuple[list[Span], list[Span], list[Spa
     turns, past = talk.turns, talk.past
     history = [says("user", "Hello.")] if past else []
     for n, thing in enumerate(past):
-        history.append({"role": "assistant", "parts": [part(ids.listed, 90 + n, thing)]})
-        history.append(answers(ids.answered.format(90 + n), f"{thing} {90 + n}"))
+        history.append({"role": "assistant", "parts": [part(ids.listed, 90 + n, 0, thing)]})
+        history.append(answers(ids.answered.format(90 + n, 0), f"{thing} {90 + n}"))
     history.append(says("user", "Find them."))
     models: list[Span] = []
     tools: list[Span] = []
     at = number = 0
-    for place, turn in enumerate(turns):
-        owner = "first" if place < talk.handover else "second"
+    for when, turn in enumerate(turns):
+        owner = "first" if when < talk.handover else "second"
         calls = [(number + n, thing) for n, thing in enumerate(turn)]
         number += len(turn)
-        said = {"role": "assistant", "parts": [part(ids.asked, n, thing) for n, thing in calls]}
+        said = {
+            "role": "assistant",
+            "parts": [part(ids.asked, n, place, thing) for place, (n, thing) in enumerate(calls)],
+        }
         models.append(chat(f"m{len(models)}", owner, at + 1, at + 9, list(history), said))
-        history.append({"role": "assistant", "parts": [part(ids.listed, n, thing) for n, thing in calls]})
+        history.append(
+            {
+                "role": "assistant",
+                "parts": [part(ids.listed, n, place, thing) for place, (n, thing) in enumerate(calls)],
+            }
+        )
         at += 10
-        for n, thing in calls:
-            more = {"gen_ai.tool.call.id": ids.ran.format(n)} if ids.ran else {}
+        for place, (n, thing) in enumerate(calls):
+            more = {"gen_ai.tool.call.id": ids.ran.format(n, place)} if ids.ran else {}
             tools.append(tool(f"t{n}", owner, at + 1, at + 9, {"id": thing}, attributes=more))
-            history.append(answers(ids.answered.format(n), f"{thing} {n}"))
+            history.append(answers(ids.answered.format(n, place), f"{thing} {n}"))
             at += 10
     models.append(chat(f"m{len(models)}", owner, at + 1, at + 9, list(history), says("assistant", "Done.")))
     agents = [
@@ -141,3 +151,37 @@ def test_no_step_is_missed_while_all_that_the_model_said_is_there(convention: st
     agents, models, tools = conversation(talk, CONVENTIONS[convention])
     steps = told([*agents, *models, *[t for n, t in enumerate(tools) if n not in gone]])
     assert [thing for thing, _ in steps] == [thing for turn in talk.turns for thing in turn]
+
+
+USER, DONE = says("user", "Find A."), says("assistant", "Done.")
+CALL, ANSWER = asks(("call_1", "lookup", {"id": "A"})), answers("call_1", "A")
+AGAIN, SECOND = asks(("call_2", "lookup", {"id": "B"})), answers("call_2", "B")
+BARE = asks(("", "lookup", {"id": "B"}))
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        pytest.param(
+            [
+                chat("m1", "agent", 1, 9, [USER], CALL),
+                tool("t1", "agent", 11, 19, {"id": "A"}),
+                chat("m2", "an id that no span has", 21, 29, [USER, CALL, ANSWER], AGAIN),
+                tool("t2", "agent", 31, 39, {"id": "B"}),
+                chat("m3", "agent", 41, 49, [USER, CALL, ANSWER, BARE, SECOND], DONE),
+            ],
+            id="a model call below a span that never came looks like another conversation",
+        ),
+        pytest.param(
+            [
+                tool("t1", "agent", 11, 19, {"id": "A"}),
+                chat("m2", "agent", 21, 29, [USER, says("tool", "A")], AGAIN),
+                tool("t2", "agent", 31, 39, {"id": "B"}),
+                chat("m3", "agent", 41, 49, [USER, CALL, ANSWER, AGAIN, SECOND], DONE),
+            ],
+            id="an input without its calls looks as if they had come later",
+        ),
+    ],
+)
+def test_a_call_of_a_turn_that_is_not_whole_is_one_step(spans: list[Span]) -> None:
+    assert told([agent(), *spans]) == [("A", "t1"), ("B", "t2")]

@@ -36,11 +36,11 @@ def join(run: ClosedRun) -> Trajectory:
     ran = executions(kinds.calls, tree)
     models = model_calls(kinds.models, tree)
     with_spans = not kinds.adapters.isdisjoint(WITH_TOOL_SPANS)
-    asked = issues(models, kinds.containers, whole=not ran and not with_spans)
+    top = outermost_agent(run.root, tree)
+    asked = issues(models, kinds.containers, lambda span: tree.is_cut(span, top), whole=not ran and not with_spans)
     definitions = _definitions(kinds.defining)
     begun_ns = _begun_ns(run, facts)
     pairs = pair(ran, asked, tree)
-    top = outermost_agent(run.root, tree)
     placed = steps(ran, asked, pairs, kinds=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns, top=top)
     start_ns = min(begun_ns, placed[0].issued_ns) if placed else begun_ns
     outer = [m for m in models if m.outermost]

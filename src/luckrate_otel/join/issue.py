@@ -17,8 +17,8 @@ class Issue:
     """A tool call that a model asked for.
 
     source: the span that shows it; by a model, or (container) only listed by the agent or crew as a whole.
-    turn: 0 for what the source itself asked for; other numbers for turns that only a later input tells of, as the span
-    of their model call never came: below 0 before the source's own, above 0 after it. position: its place within the
+    retold: only a later input tells of it. turn: 0 for what the source itself asked for; other numbers where the span
+    of the model call never came: below 0 before the source's own, above 0 after it. position: its place within the
     turn. answer: what later input shows, heard: the model call whose input that is. last: no later call of the same
     conversation was seen. old: shown by the first input of a conversation, so that it may have been made before this
     run; a span with its id tells that it was not.
@@ -37,6 +37,7 @@ class Issue:
     shown: bool = True
     turn: int = 0
     old: bool = False
+    retold: bool = False
     heard: Facts | None = None
 
     @property

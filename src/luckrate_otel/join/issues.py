@@ -7,7 +7,7 @@ that never became a span. Later inputs repeat them; each counts once.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from luckrate_otel.facts import Call, Facts, Message, Text
@@ -18,15 +18,17 @@ from luckrate_otel.join.own_ids import Asked, Listed, under_own_ids
 from luckrate_otel.join.retold import with_retold
 from luckrate_otel.record import replace
 
-# Latest calls of other conversations that one is searched for when it begins; a bound against quadratic cost.
+# Latest calls of other conversations that are searched for what one lists; a bound against quadratic cost.
 MAX_TAKEN_OVER = 512
 
 
-def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole: bool) -> tuple[Issue, ...]:
+def issues(
+    models: tuple[ModelCall, ...], containers: Iterable[Facts], is_cut: Callable[[str], bool], *, whole: bool
+) -> tuple[Issue, ...]:
     """Every tool call that was asked for in this run, answered where an answer is shown.
 
-    containers: facts of agents, workflows and crews. whole: nothing but messages tells of calls in this run, so what a
-    first input already holds of the present turn counts too.
+    containers: facts of agents, workflows and crews. is_cut: see Tree. whole: nothing but messages tells of calls in
+    this run, so what a first input already holds of the present turn counts too.
     """
     ends = {model.scope: model for model in models}  # the last call of each conversation
     heard = {model.scope for model in models if model.fact.inputs}
@@ -45,7 +47,7 @@ def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole:
             going += new
     # Where no history repeats calls there is nothing to tell apart or to look up: saves 2 µs per span.
     if _repeated(models):
-        under_ids = list(_under_own_ids(asked))
+        under_ids = list(_under_own_ids(asked, is_cut))
         found = with_retold(under_ids, ends, heard, whole=whole)
         found = answered(found, tuple([model for model, _ in under_ids]))
     return tuple(_with_listed(containers, found))
@@ -83,22 +85,30 @@ def _asked(
     return found
 
 
-def _under_own_ids(asked: Iterable[tuple[ModelCall, list[Issue]]]) -> Iterable[tuple[ModelCall, list[Issue]]]:
-    """The same model calls, with the ids in their inputs under which calls were asked for: by the same conversation, or
-    by others that it took over when it began (a handoff).
+def _under_own_ids(
+    asked: Iterable[tuple[ModelCall, list[Issue]]], is_cut: Callable[[str], bool]
+) -> Iterable[tuple[ModelCall, list[Issue]]]:
+    """The same model calls, with the ids in their inputs under which calls were asked for: by the same conversation, by
+    others that it took over when it began (a handoff), or by model calls of which nobody knows whose they are.
     """
     earlier: dict[Scope, list[Asked]] = {}
     everywhere: deque[Asked] = deque(maxlen=MAX_TAKEN_OVER)
+    cut: deque[Asked] = deque(maxlen=MAX_TAKEN_OVER)
     for model, own in asked:
         listed = Listed(model.fact.inputs)
         known = earlier.get(model.scope)
-        before = everywhere if known is None else known
-        inputs = under_own_ids(model.fact.inputs, listed, (a for a in before if a.start_ns < model.start_ns))
+        begun_ns = model.start_ns
+        before = (a for a in (known or ()) if a.start_ns < begun_ns)
+        others = (a for a in (everywhere if known is None else cut) if a.start_ns < begun_ns)
+        inputs = under_own_ids(model.fact.inputs, listed, before, others)
         if known is None:
             known = earlier[model.scope] = _taken_over(everywhere, inputs) if listed.calls else []
-        new = [Asked(issue.call, listed, issue.start_ns) for issue in own]
-        known += new
-        everywhere += new
+        if own:
+            new = [Asked(issue.call, listed, begun_ns) for issue in own]
+            known += new
+            everywhere += new
+            if is_cut(model.fact.head.span_id):
+                cut += new
         yield model if inputs is model.fact.inputs else replace(model, fact=replace(model.fact, inputs=inputs)), own
 
 

@@ -51,20 +51,24 @@ class Asked:
         return kind_of(self.call)
 
 
-def under_own_ids(inputs: tuple[Message, ...], listed: Listed, asked: Iterable[Asked]) -> tuple[Message, ...]:
-    """The inputs of a model call with the ids of the calls that were asked for before it, oldest first.
+def under_own_ids(
+    inputs: tuple[Message, ...], listed: Listed, asked: Iterable[Asked], others: Iterable[Asked] = ()
+) -> tuple[Message, ...]:
+    """The inputs of a model call with the ids of the calls that were asked for before it.
 
-    listed: what they list.
+    listed: what they list. asked: by the same conversation, oldest first. others: by those that it may be a part of.
     A call whose id nobody asked under is taken for the oldest one of the same tool and arguments that these inputs do
     not list by its own id. Without such a one it stays as it is, and so does one that was listed before that oldest one
     was asked for: the span of the model call that asked for it never came.
     """
-    known = list(asked) if listed.calls else []
-    ids = {a.call.call_id for a in known if a.call.call_id}
+    if not listed.calls:
+        return inputs
+    known = list(asked), list(others)
+    ids = {a.call.call_id for some in known for a in some if a.call.call_id}
     strange = [c for c in listed.calls if c.call_id not in ids]
     if not strange or (not ids and not any(c.call_id for c in strange)):
         return inputs
-    own = _own(listed, ids, known)
+    own = _own(listed, ids, [_unlisted(listed, some) for some in known if some])
     if not own:
         return inputs
     renamed = {listed.calls[at].call_id: call.call_id for at, call in own.items() if listed.calls[at].call_id}
@@ -72,24 +76,32 @@ def under_own_ids(inputs: tuple[Message, ...], listed: Listed, asked: Iterable[A
     return tuple(replace(m, parts=tuple(_renamed(p, places, own, renamed) for p in m.parts)) for m in inputs)
 
 
-def _own(listed: Listed, ids: AbstractSet[str], known: Iterable[Asked]) -> dict[int, Call]:
-    """By place of a listed call, the call that was asked for."""
-    unlisted: dict[Kind, deque[Asked]] = {}
-    for asked in known:
-        if asked.call.call_id is None or asked.call.call_id not in listed.ids:
-            unlisted.setdefault(asked.kind, deque()).append(asked)
+def _unlisted(listed: Listed, asked: Iterable[Asked]) -> dict[Kind, deque[Asked]]:
+    found: dict[Kind, deque[Asked]] = {}
+    for each in asked:
+        if each.call.call_id is None or each.call.call_id not in listed.ids:
+            found.setdefault(each.kind, deque()).append(each)
+    return found
+
+
+def _own(listed: Listed, ids: AbstractSet[str], known: list[dict[Kind, deque[Asked]]]) -> dict[int, Call]:
+    """By place of a listed call, the call that was asked for: of the first of `known` that has it."""
     own: dict[int, Call] = {}
     made: Counter[Kind] = Counter()
     for at, call in enumerate(listed.calls):
         kind = kind_of(call)
         made[kind] += 1
-        waiting = unlisted.get(kind)
-        if call.call_id in ids or not waiting:
+        if call.call_id in ids:
             continue
-        before = waiting[0].before
-        earlier = call.call_id in before.ids if call.call_id else made[kind] <= before.kinds[kind]
-        if not earlier:
-            own[at] = waiting.popleft().call
+        for unlisted in known:
+            waiting = unlisted.get(kind)
+            if not waiting:
+                continue
+            before = waiting[0].before
+            earlier = call.call_id in before.ids if call.call_id else made[kind] <= before.kinds[kind]
+            if not earlier:
+                own[at] = waiting.popleft().call
+                break
     return own
 
 

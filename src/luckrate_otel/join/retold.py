@@ -42,9 +42,12 @@ class _Reading:
         self, known: Iterable[Issue], ends: Mapping[Scope, ModelCall], heard: AbstractSet[Scope], *, whole: bool
     ) -> None:
         self._ends, self._heard, self._whole = ends, heard, whole
-        # An id is one call's, whichever was read first, as clocks may differ. Of calls without ids only those count
-        # that were asked for before: a repeat to come is not the call that an input lists.
-        self._counts = Counter([key_of(i.call) for i in known if i.call.call_id])
+        # An id that is asked for once is one call's, whichever was read first, as the clocks of two conversations may
+        # differ. Else only those calls count that were asked for before: a repeat to come is not what an input lists.
+        keys = Counter([key_of(i.call) for i in known if i.call.call_id])
+        self._once = {key for key, n in keys.items() if n == 1}
+        self._counts = Counter(self._once)
+        self._coming = {(i.scope, key) for i in known if (key := key_of(i.call)) in self._once}
         self._old: Counter[Key] = Counter()  # made before this run
         self._earlier: dict[Scope, ModelCall] = {}
         self._since: dict[Scope, int] = {}  # start of the last model call whose inputs are shown
@@ -55,8 +58,14 @@ class _Reading:
         self._earlier[model.scope] = model
         if model.fact.inputs:
             self._since[model.scope] = model.start_ns
-        self._counts.update([key_of(i.call) for i in own if not i.call.call_id])
+        keys = [key_of(i.call) for i in own]
+        self._counts.update([key for key in keys if key not in self._once])
+        self._coming.difference_update([(model.scope, key) for key in keys])
         return [*found, *own] if found else own
+
+    def _known(self, scope: Scope, key: Key) -> int:
+        """How many such calls had been asked for when this conversation's present model call began."""
+        return self._counts[key] - ((scope, key) in self._coming)
 
     def _retold(self, model: ModelCall) -> Iterator[Issue]:
         before = self._earlier.get(model.scope)
@@ -66,13 +75,14 @@ class _Reading:
         # What a conversation starts with happened before this run; what the present turn holds too, unless calls of a
         # model came before this one whose inputs are not shown.
         if self._whole or before is not None:
-            self._make_old(past)
+            self._make_old(model.scope, past)
             return self._new(model, before, past, present)
-        self._make_old(model.fact.inputs)
+        self._make_old(model.scope, model.fact.inputs)
         return self._perhaps_old(model, present)
 
-    def _make_old(self, messages: Iterable[Message]) -> None:
-        self._old |= Counter([key_of(call) for call in _calls(messages)]) - self._counts
+    def _make_old(self, scope: Scope, messages: Iterable[Message]) -> None:
+        listed = Counter([key_of(call) for call in _calls(messages)])
+        self._old |= Counter({key: n - self._known(scope, key) for key, n in listed.items()})
 
     def _new(
         self, model: ModelCall, before: ModelCall | None, past: Iterable[Message], present: Iterable[Message]
@@ -85,7 +95,7 @@ class _Reading:
         for position, (turn, call) in enumerate(turns):
             key = key_of(call)
             listed[key] += 1
-            if listed[key] <= self._counts[key] + self._old[key]:
+            if listed[key] <= self._known(model.scope, key) + self._old[key]:
                 continue
             self._counts[key] += 1
             first = turn if first is None else first
@@ -98,18 +108,21 @@ class _Reading:
     def _perhaps_old(self, model: ModelCall, present: Iterable[Message]) -> Iterator[Issue]:
         """Calls of the present turn that no model call of this run asked for: its span may be the one that never came.
 
-        Only an id can tell that a span is such a call's; another may repeat it.
+        Only an id of its own can tell that a span is such a call's; another may repeat it.
         """
         turns = _by_turn(present)
+        listed = Counter([key_of(call) for call in _calls(model.fact.inputs)])
         for position, (turn, call) in enumerate(turns):
-            if call.call_id and not self._counts[key_of(call)]:
+            key = key_of(call)
+            if call.call_id and listed[key] == 1 and not self._known(model.scope, key):
                 number = turn - turns[-1][0] - 1
                 yield replace(self._issue(call, model, position, 0, model.start_ns, number), old=True)
 
     def _issue(self, call: Call, source: ModelCall, position: int, start_ns: int, end_ns: int, turn: int) -> Issue:
         last = is_last(self._ends[source.scope], source.fact, start_ns)
         shown = not last and source.scope in self._heard
-        return Issue(call, source.fact, source.scope, position, start_ns, end_ns, last=last, shown=shown, turn=turn)
+        place = (source.scope, position, start_ns, end_ns)
+        return Issue(call, source.fact, *place, last=last, shown=shown, turn=turn, retold=True)
 
 
 def _calls(messages: Iterable[Message]) -> Iterator[Call]:
