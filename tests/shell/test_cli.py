@@ -242,7 +242,7 @@ def test_check_as_json(run: Run, traces: Path, spec: Path, show: bool) -> None:
     assert list(report["runs"][0]) == [
         *("run_id", "trace_ids", "conversation_id", "adapters", "agent", "task_input", "final_output"),
         *("close_reason", "coverage", "steps", "spec", "spec_version", "case", "output", "output_source", "path"),
-        *("verdict", "violations", "not_evaluated", "vacuous"),
+        *("verdict", "reason", "violations", "not_evaluated", "vacuous"),
     ]
     assert list(report["runs"][0]["violations"][0]) == [
         *("rule", "clause", "severity", "message", "step", "tool", "argument", "sources", "evidence", "span"),

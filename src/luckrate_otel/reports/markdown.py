@@ -6,6 +6,7 @@ Whatever comes from telemetry stands in code spans: there neither markup nor men
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -49,8 +50,15 @@ def _beside(report: Report) -> tuple[tuple[int, str], ...]:
         (luck.unverified, "green but unverified"),
         (failed, "with a wrong output"),
         (luck.unknown, "with unknown output"),
-        (luck.not_graded, "not graded"),
+        (luck.not_graded, f"not graded ({_reasons(report)})"),
     )
+
+
+def _reasons(report: Report) -> str:
+    """Of runs that were not graded: `no_agent 2, no_spec 1`, as the gate has it."""
+    ungraded = (verdict for _, verdict in report.runs if verdict.verdict is VerdictLabel.NOT_GRADED)
+    counts = Counter(verdict.reason or "no reason given" for verdict in ungraded)
+    return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
 
 
 def code(text: str, limit: int = REASON_CHARACTERS) -> str:
