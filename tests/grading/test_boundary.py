@@ -32,6 +32,7 @@ PURE = (
     "output",
     "payloads",
     "pipeline",
+    "plural",
     "provenance",
     "record",
     "rules",

@@ -147,7 +147,7 @@ def test_rule(rule: str, written: Any, trajectory: Trajectory, ends: str, found:
             "max_retries",
             {"times": 0, "then": "help"},
             run(failed()),
-            "max_retries: a (step 0) failed 1 times and help did not follow",
+            "max_retries: a (step 0) failed 1 time and help did not follow",
             [],
         ),
         ("max_duration", 1.5, run(duration=2345.6), "max_duration: 2.35 s is over the budget of 1.5 s", []),

@@ -21,6 +21,7 @@ from luckrate_otel.cli.terminal import (
     style_of,
 )
 from luckrate_otel.errors import ConfigError, InputError, LuckrateError
+from luckrate_otel.plural import plural
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
@@ -148,7 +149,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for reason in done.reasons:
         complain(reason)
     if done.unreadable:
-        complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
+        told = plural(done.unreadable, "span or log record", "spans or log records")
+        complain(f"{told} could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
         raise InputError(f"no agent run seen: {_in_one_line(done.seen)}")
     status = report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
@@ -266,10 +268,9 @@ def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     for problem in batch.problems[:MAX_PROBLEMS]:
         complain(str(problem))
     if len(batch.problems) > MAX_PROBLEMS:
-        complain(f"and {len(batch.problems) - MAX_PROBLEMS} more unusable parts")
+        complain(f"and {plural(len(batch.problems) - MAX_PROBLEMS, 'more unusable part')}")
     if batch.problems:
-        parts = "part" if len(batch.problems) == 1 else "parts"
-        complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
+        complain(f"{plural(len(batch.problems), 'unusable part')} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
         what = batch.unrecognised or "nothing in it tells of an agent"
         raise InputError(f"{_named(files)}: no agent run found: {_in_one_line(what)}")

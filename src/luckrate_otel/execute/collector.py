@@ -20,7 +20,7 @@ from luckrate_otel.service.receive.answers import Accepted
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.send.sender import Sender
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.signals import Signal, spans_or_records
 from luckrate_otel.telemetry import LogRecord, Span
 
 _log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Collector:
         for sender in self._senders:
             lost = sum(item.count for item in await sender.drain(DRAIN))
             if lost:
-                _log.warning("%d spans or records did not reach %s", lost, sender.name)
+                _log.warning("%s did not reach %s", spans_or_records(lost), sender.name)
 
 
 @asynccontextmanager

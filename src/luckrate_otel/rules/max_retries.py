@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.model import Severity, Step, Trajectory
+from luckrate_otel.plural import plural
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
@@ -99,7 +100,7 @@ def read(limit: Retries, lens: Lens) -> Reading:
         elif len(failures) == limit.times + 1 and limit.then is not None:
             due[index] = step.tool
     for at in due:
-        words = f"{call(lens.trajectory, at)} failed {limit.times + 1} times and {limit.then} did not follow"
+        words = f"{call(lens.trajectory, at)} failed {plural(limit.times + 1, 'time')} and {limit.then} did not follow"
         reading.found.append(Found(at, words, open=True))
     return reading
 

@@ -37,6 +37,7 @@ from luckrate_otel.service.show.balance import Balance
 from luckrate_otel.service.show.meter import Meter
 from luckrate_otel.service.show.observed import observed
 from luckrate_otel.service.show.status import ServerState, Status
+from luckrate_otel.service.signals import spans_or_records
 from luckrate_otel.service.tls import Tls, server_context
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_specs
@@ -150,10 +151,7 @@ class Server:
         await self._intake.replay(self._keeping, kept)
         self._replaying = False
         if kept.bodies or kept.pieces:
-            _log.info(
-                "journal: %d requests and %d pieces of open traces taken up in %.1f s",
-                len(kept.bodies), len(kept.pieces), (time.monotonic_ns() - began_ns) / 1e9,
-            )  # fmt: skip
+            _log.info("journal: %s taken up in %.1f s", kept, (time.monotonic_ns() - began_ns) / 1e9)
 
     async def _listen(self) -> None:
         receivers = self._config.receivers
@@ -263,13 +261,11 @@ class Server:
         kept = self._journal is not None and await self._journal.close()
         _log.info("stopped: %s", self._balance.line())
         undelivered = sum(item.count for items in left for item in items)
+        said = f"not delivered within {deadline:.0f} s: {spans_or_records(undelivered)}"
         if undelivered and kept:
-            _log.warning(
-                "%d spans or records were not delivered within %.0f s; the journal keeps them for the next start",
-                undelivered, deadline,
-            )  # fmt: skip
+            _log.warning("%s; the journal keeps that for the next start", said)
         elif undelivered:
-            _log.error("%d spans or records were not delivered within %.0f s and are lost", undelivered, deadline)
+            _log.error("%s; lost", said)
         return kept or not undelivered
 
     async def _close_pages(self) -> None:
