@@ -201,8 +201,9 @@ class Server:
                 await self._intake.tick()
             except Exception:  # noqa: BLE001 - one round is isolated from the next
                 # Deadlines are looked at again next time; requests are taken meanwhile.
-                if self._repeats.due("tick") is not None:
-                    _log.exception("a round of verdicts failed")
+                quiet = self._repeats.due("tick")
+                if quiet is not None:
+                    _log.exception("a round of verdicts failed%s", quiet)
 
     def reload(self, config: Config, specs: Sequence[Spec]) -> Sequence[str]:
         """Take over specs, clocks and limits, between two requests; returns the keys that wait for a restart."""

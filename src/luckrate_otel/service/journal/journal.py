@@ -210,7 +210,7 @@ class Journal:
         if failed:
             quiet = self._repeats.due(failed)
             if quiet is not None:
-                _log.error("journal: cannot be written, requests are refused: %s (%d more unlogged)", failed, quiet)
+                _log.error("journal: cannot be written, requests are refused: %s%s", failed, quiet)
         for step in steps:
             self._pending_bytes -= step.size
             self._tell(step, failed if not step.owed else "")

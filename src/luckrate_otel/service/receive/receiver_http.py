@@ -175,7 +175,7 @@ class HttpReceiver:
         quiet = self._repeats.due(type(error).__name__)
         if quiet is not None:
             # The type, not the text: an error may quote the data it failed on.
-            _log.error("receive failed: HTTP, %s (%d more unlogged)", type(error).__name__, quiet)
+            _log.error("receive failed: HTTP, %s%s", type(error).__name__, quiet)
 
 
 class _Connection(web.RequestHandler):

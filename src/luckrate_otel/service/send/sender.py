@@ -284,4 +284,4 @@ class Sender:
     def _warn(self, reply: Reply, message: str) -> None:
         quiet = self._repeats.due((reply.kind, reply.code))
         if quiet is not None:
-            _log.warning("destination %s: %s (%s; %d more unlogged)", self.name, message, reply.code, quiet)
+            _log.warning("destination %s: %s (%s)%s", self.name, message, reply.code, quiet)
