@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.errors import Problem, SpecError
+from luckrate_otel.known import listed, suggestion, unknown_keys
 from luckrate_otel.match import Match, fits, parse_match
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.output import OUTPUT_SHAPE, Output, parse_output
@@ -28,7 +29,6 @@ from luckrate_otel.rules.key import (
     count,
     entries,
     kind,
-    suggestion,
     text,
     texts,
     tool_name,
@@ -54,7 +54,7 @@ def _severities(value: Value, place: Place) -> Mapping[str, Severity | None]:
     for rule, item in entries(value, place, "a mapping from rule ids to severities"):
         if rule not in RULES:
             other = keys_to_ids.get(rule)
-            hint = f"; its rule id is {other!r}" if other else suggestion(rule, RULES)
+            hint = f"; its rule id is {other!r}" if other else suggestion(rule, RULES) or f"; there are {listed(RULES)}"
             place.at(rule).problem(f"no such rule{hint}")
             continue
         word = choice("off", *Severity)("off" if item is False else item, place.at(rule))
@@ -120,9 +120,8 @@ class Spec:
         if not isinstance(given, Mapping):
             top.problem(f"expected a mapping from keys to rules, got {kind(given)}")
             raise SpecError(notes.problems, source)
-        for key in mapping:
-            if key not in KEYS and key != ALIASES:
-                _unknown_key(key, top)
+        for key, message in unknown_keys(_names(mapping, top), (*KEYS, ALIASES)):
+            top.at(key).problem(message)
         notes.aliases = _aliases(mapping.get(ALIASES, {}), top.at(ALIASES))
         values = {
             key.name: key.parse(mapping[key.name], top.at(key.name)) for key in KEYS.values() if key.name in mapping
@@ -215,11 +214,11 @@ def select(specs: Sequence[Spec], trajectory: Trajectory) -> Spec | None:
 # ---- reading -----------------------------------------------------------------------------------
 
 
-def _unknown_key(key: object, top: Place) -> None:
-    if isinstance(key, str):
-        top.at(key).problem(f"unknown key{suggestion(key, (*KEYS, ALIASES))}")
-    else:
-        top.problem(f"expected texts as keys, got {kind(key)}")
+def _names(mapping: Mapping[Any, Value], top: Place) -> list[str]:
+    for key in mapping:
+        if not isinstance(key, str):
+            top.problem(f"expected texts as keys, got {kind(key)}")
+    return [key for key in mapping if isinstance(key, str)]
 
 
 def _aliases(value: Value, place: Place) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ PURE = (
     "facts",
     "gate",
     "join",
+    "known",
     "luck",
     "match",
     "model",

@@ -34,7 +34,14 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
     ("mapping", "expected"),
     [
         ({"requird": []}, ["requird: unknown key; did you mean 'required'?"]),
-        ({"zzz": 1}, ["zzz: unknown key"]),
+        ({"zzz": 1}, [f"zzz: unknown key; known here: {', '.join([*KEYS, 'aliases'])}"]),
+        ({"output": {"zzz": 1, "chck": 1, "yyy": 2}},
+         ["output.zzz: unknown key; known here: evaluation, attribute, check, status",
+          "output.chck: unknown key; did you mean 'check'?", "output.yyy: unknown key"]),
+        ({"max_calls": {"a": {"max": 1, "zzz": 1}}}, ["max_calls.a.zzz: unknown key; known here: max, where, same"]),
+        ({"severity": {"zzz": "hard"}}, [f"severity.zzz: no such rule; there are {', '.join(RULES)}"]),
+        ({"match": {"zzz": "x"}},
+         ["match.zzz: neither agent, service, adapter nor an attribute, whose name has a dot"]),
         ({3: 1}, ["expected texts as keys, got a number"]),
         ({"tools": "a"}, ["tools: expected a list of tool names, got text"]),
         ({"tools": ["a", 3, ""]},
@@ -133,18 +140,18 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_problems_carry_the_line_of_the_nearest_known_part_and_are_sorted_by_it() -> None:
     lines = {"tools": 2, "before": 3, "before[0]": 4, "max_steps": 9}
-    mapping = {"tools": ["a"], "before": [["a", "b"]], "max_steps": -1, "colour": 1}
+    mapping = {"tools": ["a"], "before": [["a", "b"]], "max_steps": -1, "requird": 1}
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping(mapping, source="refunds.yaml", lines=lines)
     assert raised.value.problems == (
         Problem("before[0][1]", "'b' is not one of the spec's tools", 4),
         Problem("max_steps", "expected a whole number from 0 on, got -1", 9),
-        Problem("colour", "unknown key"),
+        Problem("requird", "unknown key; did you mean 'required'?"),
     )
     assert str(raised.value).splitlines() == [
         "refunds.yaml: line 4: before[0][1]: 'b' is not one of the spec's tools",
         "refunds.yaml: line 9: max_steps: expected a whole number from 0 on, got -1",
-        "refunds.yaml: colour: unknown key",
+        "refunds.yaml: requird: unknown key; did you mean 'required'?",
     ]
 
 

@@ -350,7 +350,7 @@ def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
         assert (status, out) == (2, "")
         assert err == (
             f"luckrate-otel: {config}: line 2: mode: must be inline or tap (it is 'x')\n"
-            f"luckrate-otel: {config}: line 3: clocks.settel: unknown key; did you mean settle?\n"
+            f"luckrate-otel: {config}: line 3: clocks.settel: unknown key; did you mean 'settle'?\n"
         )
 
 

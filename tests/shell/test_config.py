@@ -231,8 +231,8 @@ def test_the_file_wins_over_the_environment() -> None:
 DURATION = "must be a duration such as 10s, 2m or 1m30s, or a number of seconds"
 ADDRESS = "must be host:port such as 127.0.0.1:4317, or none to switch it off"
 PROBLEMS = [
-    ("modus: tap", "line 2: modus: unknown key; did you mean mode?"),
-    ("admin:\n  endpont: none", "line 3: admin.endpont: unknown key; did you mean endpoint?"),
+    ("modus: tap", "line 2: modus: unknown key; did you mean 'mode'?"),
+    ("admin:\n  endpont: none", "line 3: admin.endpont: unknown key; did you mean 'endpoint'?"),
     ("metrics: {xyz: 1}", "line 2: metrics.xyz: unknown key; known here: prometheus, otlp, interval"),
     ("verdict_spans: yes", "line 2: verdict_spans: must be true or false (it is 'yes')"),
     (

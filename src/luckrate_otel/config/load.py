@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from luckrate_otel.config.kinds import NONE, Address, Hidden, Secret
 from luckrate_otel.config.tree import Config
 from luckrate_otel.document import read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
+from luckrate_otel.known import unknown_keys
 from luckrate_otel.paths import join_path, line_of
 
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{[^}]*\}?")
@@ -80,10 +80,11 @@ class _Reader:
             return kind()
         known = settable(kind)
         values: dict[str, Any] = {}
+        unknown = dict(unknown_keys(raw, known))
         for name, value in raw.items():
             child = join_path(path, name)
-            if name not in known:
-                self.report(child, _unknown(name, list(known)))
+            if name in unknown:
+                self.report(child, unknown[name])
                 continue
             metadata = known[name].metadata
             if "none" in metadata and value == NONE:
@@ -151,13 +152,6 @@ class _Reader:
             return default or ""
 
         return _REFERENCE.sub(value_of, raw)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    if near:
-        return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; known here: {', '.join(known)}"
 
 
 def _shape(raw: Any) -> str:

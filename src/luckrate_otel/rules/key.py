@@ -7,13 +7,13 @@ every problem, and some T is returned all the same (the spec is refused later).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from luckrate_otel.errors import Problem
+from luckrate_otel.known import suggestion, unknown_keys
 from luckrate_otel.rules.shapes import Shape
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
@@ -95,12 +95,6 @@ class Place:
 
 
 # ---- words -------------------------------------------------------------------------------------
-
-
-def suggestion(word: object, options: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the option most like the word, else nothing."""
-    close = get_close_matches(str(word), list(options), n=1)
-    return f"; did you mean {str(close[0])!r}?" if close else ""
 
 
 def kind(value: Value) -> str:
@@ -215,6 +209,14 @@ def entries(value: Value, place: Place, expected: str) -> tuple[tuple[str, Value
         if not isinstance(key, str):
             place.problem(f"expected texts as keys, got {kind(key)}")
     return tuple((key, item) for key, item in value.items() if isinstance(key, str))
+
+
+def block(value: Value, place: Place, known: tuple[str, ...], expected: str = "") -> dict[str, Value]:
+    """A mapping that has these keys and no others. expected: where it may be something else, too."""
+    read = dict(entries(value, place, expected or f"a mapping with {', '.join(known)}"))
+    for key, message in unknown_keys(read, known):
+        place.at(key).problem(message)
+    return read
 
 
 def tool(value: Value, place: Place, instead: tuple[str, ...] = ()) -> str:

@@ -14,7 +14,7 @@ from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.contents import one_or_each_item
 from luckrate_otel.rules.finding import call, gap_of
-from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whole
+from luckrate_otel.rules.key import Key, Place, block, texts, whole
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -47,10 +47,7 @@ def _parse(value: Value, place: Place) -> tuple[Retries, ...]:
 def _one(value: Value, place: Place) -> Retries:
     if not isinstance(value, Mapping):
         return Retries(whole(0)(value, place))
-    read = dict(entries(value, place, "a number, or a mapping with times, tool, errors and then"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, "a number, or a mapping with times, tool, errors and then")
     if "times" not in read:
         place.problem("times is missing")
     return Retries(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN, Gap
+from luckrate_otel.known import suggestion
 from luckrate_otel.model import Trajectory
 from luckrate_otel.rules.finding import gap_of
-from luckrate_otel.rules.key import Place, entries, kind, suggestion
+from luckrate_otel.rules.key import Place, entries, kind
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
 from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Value
