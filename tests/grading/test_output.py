@@ -143,7 +143,7 @@ def test_a_check_that_cannot_be_used_is_told() -> None:
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping({"output": {"check": {"python": "my_check", "schema": {"type": "strng"}}}})
     assert [str(problem) for problem in raised.value.problems] == [
-        "output.check.schema.type: not a JSON Schema: 'strng' is not valid under any of the given schemas",
+        "output.check.schema.type: not a JSON Schema: 'strng' is no type; did you mean 'string'?",
         "output.check.python: expected a function, which only a Python spec file can give, got text",
     ]
 
