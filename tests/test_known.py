@@ -13,6 +13,7 @@ from luckrate_otel.known import MAX_LISTED, listed, unknown_keys
         ([], []),
         (["tools", "before"], []),
         (["tols"], [("tols", "unknown key; did you mean 'tools'?")]),
+        (["beer"], [("beer", "unknown key; known here: tools, before")]),  # alike, but hardly what was meant
         (["zzz"], [("zzz", "unknown key; known here: tools, before")]),
         (
             ["tols", "zzz", "tools", "yyy"],

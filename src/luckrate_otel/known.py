@@ -8,10 +8,13 @@ from difflib import get_close_matches
 # Keys of a spec, the longest list there is, are some 40; a line of more tells nobody anything.
 MAX_LISTED = 60
 
+# From 0 to 1. By the library's 0.6 `egress` is meant to be `secrets`, and a wrong hint is worse than the whole list.
+ALIKE = 0.7
+
 
 def suggestion(word: object, options: Iterable[str]) -> str:
     """`; did you mean 'x'?` for the option most like the word, else nothing."""
-    close = get_close_matches(str(word), list(options), n=1)
+    close = get_close_matches(str(word), list(options), n=1, cutoff=ALIKE)
     return f"; did you mean {str(close[0])!r}?" if close else ""
 
 

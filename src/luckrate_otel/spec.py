@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.errors import Problem, SpecError
+from luckrate_otel.idle import find_idle
 from luckrate_otel.known import listed, suggestion, unknown_keys
 from luckrate_otel.match import Match, fits, parse_match
 from luckrate_otel.model import Severity, Trajectory
@@ -89,6 +90,7 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    warnings: what it writes that has no effect.
     contents: clause, as findings name it → hash of what it says, by which findings are known again.
     rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
     taint is off. Both are made once, as every run asks for them.
@@ -98,6 +100,7 @@ class Spec:
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
     contents: Mapping[str, str] = field(default_factory=nothing, repr=False)
+    warnings: tuple[Problem, ...] = field(default=(), repr=False, compare=False)
     rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     policy: Policy = field(init=False, repr=False, compare=False)
 
@@ -130,7 +133,10 @@ class Spec:
         if notes.problems:
             raise SpecError(sorted(notes.problems, key=_place_in_file), source)
         version = sha256(canonical(mapping).encode()).hexdigest()[:16]
-        return cls(MappingProxyType(values), notes.aliases, version, contents(KEYS.values(), mapping, notes.aliases))
+        told = contents(KEYS.values(), mapping, notes.aliases)
+        spec = cls(MappingProxyType(values), notes.aliases, version, told)
+        find_idle(spec, top)
+        return replace(spec, warnings=tuple(sorted(notes.warnings, key=_place_in_file)))
 
     def get(self, key: Key[T]) -> T:
         """The value of a key: as written, else its default."""

@@ -29,6 +29,11 @@ class SpecFile:
     source: str
     lines: Mapping[str, int]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One line each, of what the spec writes that has no effect."""
+        return tuple(f"{self.source}: {warning}" for warning in self.spec.warnings)
+
 
 def load_specs(paths: Sequence[Path]) -> tuple[Spec, ...]:
     """All specs, in the order given. Raises SpecError with the problems of every file, not just the first."""

@@ -25,6 +25,7 @@ PURE = (
     "errors",
     "facts",
     "gate",
+    "idle",
     "join",
     "known",
     "luck",

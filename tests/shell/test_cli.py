@@ -314,6 +314,32 @@ def test_spec_check(run: Run, spec: Path, tmp_path: Path) -> None:
     assert err.startswith(f"luckrate-otel: {bad}: line 1: forbiden: unknown key")
 
 
+HALF = "name: half\nuntrusted: [read]\n"
+HALF_TOLD = "line 2: untrusted: the rule taint is off without privileged (tools that no such data may reach)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["spec", "check"],
+        ["check", "TRACES", "--spec"],
+        ["spec", "test", "--good", "TRACES", "--spec"],
+        ["exec", "--allow-empty", "--spec", "SPEC", "--", "true"],
+        ["config", "check", "--spec"],
+        ["serve", "--dry-run", "--spec"],
+    ],
+)
+def test_what_a_spec_says_in_vain_is_warned_of(
+    run: Run, traces: Path, spec: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    spec.write_text(HALF, encoding="utf-8")
+    given = [{"TRACES": str(traces), "SPEC": str(spec)}.get(word, word) for word in words]
+    status, _, err = run(*given, *([] if "exec" in words else [spec]))
+    assert status == 0
+    assert f"luckrate-otel: warning: {spec}: {HALF_TOLD}" in err
+
+
 def test_config_check(run: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "s3cret")
     config = tmp_path / "c.yaml"
@@ -467,6 +493,24 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"luckrate-otel: {config}: ")
     assert "address already in use" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_serve_warns_of_its_specs_before_anything_else(tmp_path: Path, spec: Path) -> None:
+    """The port is taken only so that it ends by itself."""
+    spec.write_text(HALF, encoding="utf-8")
+    config = tmp_path / "c.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(
+            f"destinations: {{b: {{endpoint: 'http://127.0.0.1:9'}}}}\nspecs: [{spec.name}]\njournal: none\n"
+            f"receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: {place}}}}}\n"
+            "admin: {endpoint: none}\nmetrics: {prometheus: none}\n",
+            encoding="utf-8",
+        )
+        command = [sys.executable, "-m", "luckrate_otel", "serve", "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    first, *_ = done.stderr.splitlines(keepends=True)
+    assert first.partition(" ")[2] == f"WARNING {spec}: {HALF_TOLD}"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

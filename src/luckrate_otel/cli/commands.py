@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luckrate_otel.cli.terminal import (
@@ -43,17 +44,16 @@ def serve(arguments: argparse.Namespace) -> int:
 def config_check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.config import as_lines, find_warnings
     from luckrate_otel.service.opening import find_unusable
-    from luckrate_otel.specfile import load_specs
 
     config = read_config(arguments)
-    specs = load_specs(config.specs)
+    files = read_specs(config.specs)
     unusable, missing = find_unusable(config)
     if unusable:
         raise ConfigError(unusable, config.source)
     for line in as_lines(config):
         print(line)
-    for spec, path in zip(specs, config.specs, strict=True):
-        print(f"spec {spec.name} ({path}), version {spec.version}")
+    for file in files:
+        print(f"spec {file.spec.name} ({file.source}), version {file.spec.version}")
     for warning in find_warnings(config):
         complain(f"warning: {warning}")
     for problem in missing:  # a pipeline checks where keys are not
@@ -66,6 +66,16 @@ def read_config(arguments: argparse.Namespace) -> Config:
 
     config = load(arguments.config, os.environ)
     return replace(config, specs=tuple(arguments.spec)) if arguments.spec else config
+
+
+def read_specs(paths: Sequence[Path]) -> tuple[SpecFile, ...]:
+    """The specs; what in them has no effect is told."""
+    from luckrate_otel.specfile import load_spec_files
+
+    files = load_spec_files(paths)
+    for warning in (warning for file in files for warning in file.warnings):
+        complain(f"warning: {warning}")
+    return files
 
 
 def demo(_: argparse.Namespace) -> int:
@@ -89,9 +99,8 @@ def steps(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.batch import grade
-    from luckrate_otel.specfile import load_spec_files
 
-    files = load_spec_files(arguments.spec)
+    files = read_specs(arguments.spec)
     options = gate_options(arguments)
     batch = read(arguments.files, allow_empty=arguments.allow_empty)
     return report(grade(batch.trajectories, [file.spec for file in files]), files, options, arguments)
@@ -129,10 +138,9 @@ def report(
 def execute(arguments: argparse.Namespace) -> int:
     from luckrate_otel.batch import grade
     from luckrate_otel.execute import Command, execute
-    from luckrate_otel.specfile import load_spec_files
 
     log_as_complaints()
-    files = load_spec_files(arguments.spec)
+    files = read_specs(arguments.spec)
     options = gate_options(arguments)
     words = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
     if not words:
@@ -171,12 +179,10 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def spec_check(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.specfile import load_spec
-
     status = PASSED
     for path in arguments.files:
         try:
-            spec = load_spec(path)
+            spec = read_specs([path])[0].spec
         except LuckrateError as error:
             complain(str(error))
             status = UNUSABLE
@@ -203,9 +209,8 @@ def spec_infer(arguments: argparse.Namespace) -> int:
 def spec_test(arguments: argparse.Namespace) -> int:
     from luckrate_otel.quality import quality
     from luckrate_otel.reports.quality import quality_json, quality_text
-    from luckrate_otel.specfile import load_spec
 
-    spec = load_spec(arguments.spec)
+    spec = read_specs([arguments.spec])[0].spec
     found = quality(spec, read(arguments.good).trajectories)
     print(json.dumps(quality_json(found), ensure_ascii=False) if arguments.format == "json" else quality_text(found))
     return FAILED if found.failing or not found.runs else PASSED

@@ -60,7 +60,7 @@ class Mention:
 
 @dataclass(slots=True)
 class Notes:
-    """What one reading of a spec gathers: problems, and the tools that rules name, each with its path.
+    """What one reading of a spec gathers: problems, warnings, and the tools that rules name, each with its path.
 
     lines: path → 1-based line of the source file. aliases: other name → canonical name of a tool.
     """
@@ -68,6 +68,7 @@ class Notes:
     lines: Mapping[str, int] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
 
 
@@ -85,6 +86,10 @@ class Place:
 
     def problem(self, message: str) -> None:
         self.notes.problems.append(Problem(self.path, message, self._line()))
+
+    def warning(self, message: str) -> None:
+        """Of what can be used as it is, and is seldom meant so."""
+        self.notes.warnings.append(Problem(self.path, message, self._line()))
 
     def _line(self) -> int | None:
         """The line of this value, or of the nearest part around it that has one."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckrate_otel.known import suggestion
 from luckrate_otel.rules.key import Place, kind
+from luckrate_otel.rules.schema_parts import DRAFTS, Path, schemas, unknown_keywords
 from luckrate_otel.telemetry import Value
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 # In every draft (JSON Schema Validation 2020-12, 6.1.1). Draft 3 has `any` too.
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _OLDEST = "draft-03"
+_OLD = (_OLDEST, "draft-04")
 
 _KINDS = {
     "array": "a list",
@@ -27,25 +29,35 @@ _KINDS = {
     "string": "a text",
 }
 
-_Path = tuple[str | int, ...]
-
 
 def find_problems(schema: Value, draft: type[Validator], place: Place) -> bool:
-    """Note each at its place; whether there are any. RecursionError: the schema is nested too deeply."""
+    """Note each at its place, and whether there are any; what the schema says in vain is noted as a warning.
+
+    RecursionError: it is nested too deeply.
+    """
     errors = sorted(draft(draft.META_SCHEMA).iter_errors(schema), key=lambda e: [str(p) for p in e.absolute_path])
     # The parts of a draft's own schema each say the same of one value.
     told = dict.fromkeys(found for error in errors for found in _told(error))
-    if _OLDEST in str(draft.META_SCHEMA["$schema"]):  # where any text is a type, which no call then fits
-        told |= dict.fromkeys(_types_of(schema, ()))
+    name = str(draft.META_SCHEMA["$schema"])
+    if _OLDEST in name:  # where any text is a type, which no call then fits
+        told |= dict.fromkeys(_types_of(schema))
     for path, words in told:
-        at = place
-        for part in path:
-            at = at.at(part)
-        at.problem(f"not a JSON Schema: {words}")
+        _at(place, path).problem(f"not a JSON Schema: {words}")
+    if isinstance(schema, dict) and schema.get("$schema", name).rstrip("#") != name.rstrip("#"):
+        hint = suggestion(schema["$schema"], DRAFTS) or f"; there are {', '.join(DRAFTS)}"
+        place.at("$schema").warning(f"names no draft, so the schema is read as 2020-12{hint}")
+    for path, words in unknown_keywords(schema, old=any(old in name for old in _OLD)):
+        _at(place, path).warning(words)
     return bool(told)
 
 
-def _told(error: ValidationError) -> Iterator[tuple[_Path, str]]:
+def _at(place: Place, path: Path) -> Place:
+    for part in path:
+        place = place.at(part)
+    return place
+
+
+def _told(error: ValidationError) -> Iterator[tuple[Path, str]]:
     path = tuple(error.absolute_path)
     if "simpleTypes" in str(error.validator_value):
         yield from _bad_types(error.instance, path)
@@ -67,7 +79,7 @@ def _another_kind(error: ValidationError) -> bool:
     return error.validator == "type" and not error.relative_path
 
 
-def _bad_types(value: Value, path: _Path) -> Iterator[tuple[_Path, str]]:
+def _bad_types(value: Value, path: Path) -> Iterator[tuple[Path, str]]:
     """Of the keyword `type`: a type, or a list of types, each once."""
     if not isinstance(value, list):
         yield path, _no_type(value, TYPES)
@@ -88,19 +100,12 @@ def _no_type(value: Value, types: Sequence[str]) -> str:
     return f"{shown(value)} is no type{hint}"
 
 
-def _types_of(schema: Value, path: _Path) -> Iterator[tuple[_Path, str]]:
-    if not isinstance(schema, dict):
-        return
-    given = schema.get("type")
-    for item in given if isinstance(given, list) else [given]:
-        if isinstance(item, str) and item not in (*TYPES, "any"):
-            yield (*path, "type"), _no_type(item, (*TYPES, "any"))
-    for key in ("properties", "patternProperties"):
-        inner = schema.get(key)
-        for name, item in inner.items() if isinstance(inner, dict) else ():
-            yield from _types_of(item, (*path, key, name))
-    for key in ("items", "additionalProperties", "additionalItems"):
-        yield from _types_of(schema.get(key), (*path, key))
+def _types_of(schema: Value) -> Iterator[tuple[Path, str]]:
+    for path, part in schemas(schema):
+        given = part.get("type")
+        for item in given if isinstance(given, list) else [given]:
+            if isinstance(item, str) and item not in (*TYPES, "any"):
+                yield (*path, "type"), _no_type(item, (*TYPES, "any"))
 
 
 def _words(error: ValidationError) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal as signals
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -40,7 +40,7 @@ from luckrate_otel.service.show.status import ServerState, Status
 from luckrate_otel.service.signals import spans_or_records
 from luckrate_otel.service.tls import Tls, server_context
 from luckrate_otel.spec import Spec
-from luckrate_otel.specfile import load_specs
+from luckrate_otel.specfile import load_spec_files
 from luckrate_otel.version import own_version
 
 _log = logging.getLogger("luckrate_otel")
@@ -306,10 +306,12 @@ def run(config: Config, reread: Callable[[], Config]) -> int:
     reread: gives the configuration anew at each SIGHUP, or raises ConfigError.
     """
     logs.configure(config.log.format)
-    return asyncio.run(_run(Server(config, load_specs(config.specs)), config, reread))
+    files = load_spec_files(config.specs)
+    warnings = [*find_warnings(config), *(warning for file in files for warning in file.warnings)]
+    return asyncio.run(_run(Server(config, [file.spec for file in files]), config, reread, warnings))
 
 
-async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> int:
+async def _run(server: Server, config: Config, reread: Callable[[], Config], warnings: Iterable[str]) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signals.SIGTERM, signals.SIGINT):
@@ -322,7 +324,7 @@ async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> 
             reloads.begin()
 
     loop.add_signal_handler(signals.SIGHUP, hang_up)
-    for warning in find_warnings(config):
+    for warning in warnings:
         _log.warning("%s", warning)
     await server.start()
     _log.info("journal: %s", config.journal.path if config.journal else "none; a kill loses what is held or queued")
