@@ -9,7 +9,7 @@ from difflib import get_close_matches
 MAX_LISTED = 60
 
 # From 0 to 1. By the library's 0.6 `egress` is meant to be `secrets`, and a wrong hint is worse than the whole list.
-ALIKE = 0.7
+ALIKE = 0.65
 
 
 def suggestion(word: object, options: Iterable[str]) -> str:

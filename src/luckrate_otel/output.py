@@ -15,7 +15,7 @@ from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
-from luckrate_otel.rules.key import Place, block, flag, kind, seconds, text, texts
+from luckrate_otel.rules.key import Place, block, flag, seconds, shown, text, texts
 from luckrate_otel.rules.path import number
 from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Status, Value
@@ -278,13 +278,13 @@ def _function(value: Value, place: Place) -> Callable[[str], object] | None:
     if callable(value):
         function: Callable[[str], object] = value
         return function
-    place.problem(f"expected a function, which only a Python spec file can give, got {kind(value)}")
+    place.problem(f"expected a function, which only a Python spec file can give, got {shown(value)}")
     return None
 
 
 def _number(value: Value, place: Place) -> float | None:
     read = number(value)
     if read is None:
-        place.problem(f"expected a number, got {kind(value)}")
+        place.problem(f"expected a number, got {shown(value)}")
         return None
     return float(read)

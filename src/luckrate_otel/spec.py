@@ -29,7 +29,7 @@ from luckrate_otel.rules.key import (
     choice,
     count,
     entries,
-    kind,
+    shown,
     text,
     texts,
     tool_name,
@@ -121,7 +121,7 @@ class Spec:
         top = Place("", notes)
         given: object = mapping
         if not isinstance(given, Mapping):
-            top.problem(f"expected a mapping from keys to rules, got {kind(given)}")
+            top.problem(f"expected a mapping from keys to rules, got {shown(given)}")
             raise SpecError(notes.problems, source)
         for key, message in unknown_keys(_names(mapping, top), (*KEYS, ALIASES)):
             top.at(key).problem(message)
@@ -223,7 +223,7 @@ def select(specs: Sequence[Spec], trajectory: Trajectory) -> Spec | None:
 def _names(mapping: Mapping[Any, Value], top: Place) -> list[str]:
     for key in mapping:
         if not isinstance(key, str):
-            top.problem(f"expected texts as keys, got {kind(key)}")
+            top.problem(f"expected texts as keys, got {shown(key)}")
     return [key for key in mapping if isinstance(key, str)]
 
 

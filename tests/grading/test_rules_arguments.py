@@ -107,7 +107,7 @@ def test_a_run_too_large_to_be_traced_is_not_evaluated() -> None:
           "args.a.properties.x.pattern: not a regular expression of RE2: missing ]: ["]),
         ({"a": {"properties": 3}},
          ["args.a.properties: not a JSON Schema: expected a mapping, got 3"]),
-        ({"a": 3}, ["args.a: expected a JSON Schema, with or without from, got a number"]),
+        ({"a": 3}, ["args.a: expected a JSON Schema, with or without from, got 3"]),
         ({"a": {"from": {"x..y": "user", "z": ["nobody"]}}},
          ["args.a.from.x..y: not a path like order.lines[0].price: 'x..y'",
           "args.a.from.z[0]: 'nobody' is not one of the spec's tools"]),
@@ -260,13 +260,14 @@ def test_a_relation_that_does_not_hold_is_told_without_values() -> None:
     ("relations", "problems"),
     [
         (["refund.amount"],
-         ["relations[0]: expected a relation like issue_refund.amount <= lookup_order.result.total"]),
+         [("relations[0]: expected a relation like issue_refund.amount <= lookup_order.result.total, "
+          "got 'refund.amount'")]),
         (["refund.result.x < 3"],
          ["relations[0]: the left side is an argument, not a result: it is the call that is judged"]),
         (["refnd.amount < 3"], ["relations[0]: 'refnd' is not one of the spec's tools; did you mean 'refund'?"]),
         ([{"tht": "refund.a < 3"}],
          ["relations[0].tht: unknown key; did you mean 'that'?",
-          "relations[0].that: expected a relation like issue_refund.amount <= lookup_order.result.total"]),
+          "relations[0].that: expected a relation like issue_refund.amount <= lookup_order.result.total, got nothing"]),
     ],
 )  # fmt: skip
 def test_problems_of_relations(relations: Any, problems: list[str]) -> None:

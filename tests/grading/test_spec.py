@@ -12,7 +12,7 @@ from luckrate_otel.errors import Problem, SpecError
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.engines import ENGINES
-from luckrate_otel.rules.key import Notes, Place, seconds
+from luckrate_otel.rules.key import Notes, Place, seconds, shown
 from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import KEYS, select
 
@@ -42,24 +42,25 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"severity": {"zzz": "hard"}}, [f"severity.zzz: no such rule; there are {', '.join(RULES)}"]),
         ({"match": {"zzz": "x"}},
          ["match.zzz: neither agent, service, adapter nor an attribute, whose name has a dot"]),
-        ({3: 1}, ["expected texts as keys, got a number"]),
-        ({"tools": "a"}, ["tools: expected a list of tool names, got text"]),
+        ({3: 1}, ["expected texts as keys, got 3"]),
+        ({"tools": "a"}, ["tools: expected a list of tool names, got 'a'; write [a]"]),
+        ({"tools": "a" * 41}, ["tools: expected a list of tool names, got text"]),
         ({"tools": ["a", 3, ""]},
-         ["tools[1]: expected a text, got a number", "tools[2]: expected a text that is not empty"]),
-        ({"required": "lookup_order"}, ["required: expected a list of tool names, got text"]),
+         ["tools[1]: expected a text, got 3; put it in quotes", "tools[2]: expected a text that is not empty"]),
+        ({"required": "look"}, ["required: expected a list of tool names, got 'look'; write [look]"]),
         ({"required": None}, ["required: expected a list of tool names, got nothing"]),
         ({"required": ["", 2.5]}, ["required[0]: expected a text that is not empty",
-                                   "required[1]: expected a text, got a number"]),
+                                   "required[1]: expected a text, got 2.5; put it in quotes"]),
         ({"name": None, "order": 3},
-         ["name: expected a text, got nothing", "order: expected one of issue, overlap, got a number"]),
-        ({"severity": {3: "hard"}}, ["severity: expected texts as keys, got a number"]),
+         ["name: expected a text, got nothing", "order: expected one of issue, overlap, got 3"]),
+        ({"severity": {3: "hard"}}, ["severity: expected texts as keys, got 3"]),
         ({"aliases": {"a": {"b"}}, "max_steps": b"8"}, ["max_steps: expected a whole number from 0 on, got bytes"]),
         ({"forbidden": {"a": 1}}, ["forbidden: expected a list of tool names, got a mapping"]),
         (
             {"tools": TOOLS, "before": [["lookup_order", "isue_refund"], ["x"], "ab", ("check_policy", "pay")]},
             [
-                "before[1]: expected a pair of calls, [a, b], or a mapping with first and then",
-                "before[2]: expected a pair of calls, [a, b], or a mapping with first and then",
+                "before[1]: expected a pair of calls, [a, b], or a mapping with first and then, got a list",
+                "before[2]: expected a pair of calls, [a, b], or a mapping with first and then, got 'ab'",
                 "before[0][1]: 'isue_refund' is not one of the spec's tools; did you mean 'issue_refund'?",
                 "before[3][1]: 'pay' is not one of the spec's tools",
             ],
@@ -78,10 +79,10 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"max_steps": -1}, ["max_steps: expected a whole number from 0 on, got -1"]),
         ({"max_steps": 2.5}, ["max_steps: expected a whole number from 0 on, got 2.5"]),
         ({"max_steps": True}, ["max_steps: expected a whole number from 0 on, got true"]),
-        ({"max_steps": "8"}, ["max_steps: expected a whole number from 0 on, got text"]),
+        ({"max_steps": "8"}, ["max_steps: expected a whole number from 0 on, got '8'"]),
         ({"k": 0}, ["k: expected a whole number from 1 on, got 0"]),
-        ({"no_repeat": "yes"}, ["no_repeat: expected true or false, got text"]),
-        ({"ground": 0}, ["ground: expected true or false, got a number"]),
+        ({"no_repeat": "yes"}, ["no_repeat: expected true or false, got 'yes'"]),
+        ({"ground": 0}, ["ground: expected true or false, got 0"]),
         ({"name": ""}, ["name: expected a text that is not empty"]),
         ({"order": "time"}, ["order: expected one of issue, overlap, got 'time'"]),
         ({"order": "overlapp"}, ["order: expected one of issue, overlap, got 'overlapp'; did you mean 'overlap'?"]),
@@ -114,8 +115,8 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         (
             {"output": {"evaluation": {"name": "x", "threshold": "half", "wait": "soon"}}},
             [
-                'output.evaluation.wait: expected seconds or a duration like "10s" or "2m"',
-                "output.evaluation.threshold: expected a number, got text",
+                'output.evaluation.wait: expected seconds or a duration like "10s" or "2m", got \'soon\'',
+                "output.evaluation.threshold: expected a number, got 'half'",
             ],
         ),
         (
@@ -128,7 +129,7 @@ def test_problems(mapping: Mapping[str, Any], expected: list[str]) -> None:
     assert problems(mapping) == expected
 
 
-@pytest.mark.parametrize(("given", "kind"), [([], "a list"), (None, "nothing"), ("tools", "text")])
+@pytest.mark.parametrize(("given", "kind"), [([], "a list"), (None, "nothing"), ("tools", "'tools'")])
 def test_what_is_no_mapping(given: Any, kind: str) -> None:
     with pytest.raises(SpecError, match=f"expected a mapping from keys to rules, got {kind}"):
         Spec.from_mapping(given)
@@ -248,7 +249,9 @@ def test_what_is_no_duration(value: Any) -> None:
     notes = Notes()
     assert seconds(value, Place("within", notes)) is None
     assert seconds(None, Place("within", Notes())) is None
-    assert notes.problems == [Problem("within", 'expected seconds or a duration like "10s" or "2m"')]
+    assert notes.problems == [
+        Problem("within", f'expected seconds or a duration like "10s" or "2m", got {shown(value)}')
+    ]
 
 
 @pytest.mark.parametrize(("written", "k"), [({}, 5), ({"k": None}, 5), ({"k": 1}, 1), ({"k": 7}, 7)])

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from luckrate_otel.canonical import plain
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import named
-from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, kind, text, texts, tool
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, shown, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
 from luckrate_otel.rules.patterns import parse_pattern
-from luckrate_otel.rules.schema_problems import find_problems, shown
+from luckrate_otel.rules.schema_problems import find_problems
 from luckrate_otel.telemetry import NOTHING, Value
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     from luckrate_otel.rules.schemas import searching  # noqa: PLC0415
 
     if not isinstance(value, Mapping | bool):
-        place.problem(f"expected a JSON Schema, got {kind(value)}")
+        place.problem(f"expected a JSON Schema, got {shown(value)}")
         return None
     if isinstance(value, Mapping) and not _is_uri(value.get("$schema", "")):
         place.at("$schema").problem(f"not a JSON Schema: expected the URI of a draft, got {shown(value['$schema'])}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.rules.calls import Calls, parse_calls
-from luckrate_otel.rules.key import Place, block, items
+from luckrate_otel.rules.key import Place, block, items, shown
 from luckrate_otel.rules.same import ALL, Same, parse_same
 from luckrate_otel.rules.within import ANYWHERE, Within, parse_within
 from luckrate_otel.telemetry import Value
@@ -35,7 +35,7 @@ def _pair(value: Value, place: Place) -> Pair:
         first, then = (parse_calls(item, place.at(i)) for i, item in enumerate(value))
         return Pair(first, then)
     if not isinstance(value, Mapping):
-        place.problem(f"expected {_EXPECTED}")
+        place.problem(f"expected {_EXPECTED}, got {shown(value)}")
         return Pair(Calls(()), Calls(()))
     read = block(value, place, _WORDS, _EXPECTED)
     for key in ("first", "then"):

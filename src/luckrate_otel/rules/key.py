@@ -20,6 +20,9 @@ from luckrate_otel.telemetry import NOTHING, Value, nothing
 T_co = TypeVar("T_co", covariant=True)
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
+# Of a text that is quoted in a message. It stands in the spec itself, so that no secret is told.
+MAX_SHOWN = 40
+
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -102,12 +105,16 @@ class Place:
 # ---- words -------------------------------------------------------------------------------------
 
 
-def kind(value: Value) -> str:
-    """What a value is, in a spec author's words."""
+def shown(value: Value) -> str:
+    """What stands there, in a spec author's words: short texts and numbers as they are, all else by its kind."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and len(value) <= MAX_SHOWN:
+        return repr(value)
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**18):
+        return str(value)
     names = {str: "text", int: "a number", float: "a number", dict: "a mapping", list: "a list", tuple: "a list"}
     return next((name for type_, name in names.items() if isinstance(value, type_)), type(value).__name__)
 
@@ -118,7 +125,7 @@ def kind(value: Value) -> str:
 def flag(value: Value, place: Place) -> bool:
     """true or false; nothing is false."""
     if value is not None and not isinstance(value, bool):
-        place.problem(f"expected true or false, got {kind(value)}")
+        place.problem(f"expected true or false, got {shown(value)}")
     return value is True
 
 
@@ -129,8 +136,7 @@ def count(minimum: int) -> Callable[[Value, Place], int | None]:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            shown = value if isinstance(value, int | float) and not isinstance(value, bool) else kind(value)
-            place.problem(f"expected a whole number from {minimum} on, got {shown}")
+            place.problem(f"expected a whole number from {minimum} on, got {shown(value)}")
             return None
         return value
 
@@ -153,7 +159,7 @@ def seconds(value: Value, place: Place) -> float | None:
     """A duration in seconds: 10, 2.5, "10s", "2m", "1h". Nothing is no limit."""
     read = duration(value)
     if read is None and value is not None:
-        place.problem('expected seconds or a duration like "10s" or "2m"')
+        place.problem(f'expected seconds or a duration like "10s" or "2m", got {shown(value)}')
     return read
 
 
@@ -171,8 +177,7 @@ def choice(*options: str) -> Callable[[Value, Place], str]:
     def parse(value: Value, place: Place) -> str:
         if isinstance(value, str) and value in options:
             return value
-        shown = repr(value) if isinstance(value, str) else kind(value)
-        place.problem(f"expected one of {', '.join(options)}, got {shown}{suggestion(value, options)}")
+        place.problem(f"expected one of {', '.join(options)}, got {shown(value)}{suggestion(value, options)}")
         return options[0]
 
     return parse
@@ -182,9 +187,11 @@ def text(value: Value, place: Place) -> str:
     """A text that is not empty."""
     if isinstance(value, str) and value.strip():
         return value
-    place.problem(
-        "expected a text that is not empty" if isinstance(value, str) else f"expected a text, got {kind(value)}"
-    )
+    if isinstance(value, str):
+        place.problem("expected a text that is not empty")
+    else:
+        hint = "; put it in quotes" if isinstance(value, int | float) else ""  # bool is one too
+        place.problem(f"expected a text, got {shown(value)}{hint}")
     return ""
 
 
@@ -201,18 +208,18 @@ def items(value: Value, place: Place, expected: str) -> tuple[Value, ...]:
         return tuple(value)
     if isinstance(value, set | frozenset):
         return tuple(sorted(value, key=str))
-    place.problem(f"expected {expected}, got {kind(value)}")
+    place.problem(f"expected {expected}, got {shown(value)}")
     return ()
 
 
 def entries(value: Value, place: Place, expected: str) -> tuple[tuple[str, Value], ...]:
     """The pairs of a mapping whose keys are texts."""
     if not isinstance(value, Mapping):
-        place.problem(f"expected {expected}, got {kind(value)}")
+        place.problem(f"expected {expected}, got {shown(value)}")
         return ()
     for key in value:
         if not isinstance(key, str):
-            place.problem(f"expected texts as keys, got {kind(key)}")
+            place.problem(f"expected texts as keys, got {shown(key)}")
     return tuple((key, item) for key, item in value.items() if isinstance(key, str))
 
 
@@ -246,14 +253,23 @@ def tool_name(value: Value, place: Place) -> str:
 
 def tool_names(value: Value, place: Place) -> tuple[str, ...]:
     """A list of tool names."""
-    return tuple(tool(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    return tuple(tool(item, place.at(i)) for i, item in enumerate(_names(value, place)))
+
+
+def _names(value: Value, place: Place) -> tuple[Value, ...]:
+    """A name alone is a slip so common that it is worth a hint."""
+    hint = f"; write [{value}]" if isinstance(value, str) and value.strip() and len(value) <= MAX_SHOWN else ""
+    if hint:
+        place.problem(f"expected a list of tool names, got {shown(value)}{hint}")
+        return ()
+    return items(value, place, "a list of tool names")
 
 
 def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
     """The legal tools. Nothing and an empty list both mean that any tool is legal."""
     if value is None:
         return ()
-    names = (tool_name(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    names = (tool_name(item, place.at(i)) for i, item in enumerate(_names(value, place)))
     return tuple(place.notes.aliases.get(name, name) for name in names)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from luckrate_otel.known import suggestion
-from luckrate_otel.rules.key import Place, kind
+from luckrate_otel.rules.key import Place, shown
 from luckrate_otel.rules.schema_parts import DRAFTS, Path, schemas, unknown_keywords
 from luckrate_otel.telemetry import Value
 
@@ -145,10 +145,3 @@ def _expected(types: Any) -> str:
 
 def _as_schema(value: Value, types: Any) -> str:
     return f"; write {{type: {value}}}" if value in TYPES and "object" in types else ""
-
-
-def shown(value: Value) -> str:
-    """Short values as they are, others by their kind."""
-    if isinstance(value, str) and len(value) <= 40:
-        return repr(value)
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else kind(value)

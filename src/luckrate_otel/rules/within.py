@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from luckrate_otel.plural import plural
-from luckrate_otel.rules.key import Place, duration
+from luckrate_otel.rules.key import Place, duration, shown
 from luckrate_otel.rules.order import Order
 from luckrate_otel.telemetry import Value
 
@@ -47,6 +47,7 @@ def parse_within(value: Value, place: Place) -> Within:
         return Within(steps=int(match[1]))
     length = duration(value)
     if length is None:
-        place.problem('expected steps like "3 steps", seconds, or a duration like "10s" or "2m"')
+        expected = 'steps like "3 steps", seconds, or a duration like "10s" or "2m"'
+        place.problem(f"expected {expected}, got {shown(value)}")
         return ANYWHERE
     return Within(ms=length * 1000)
