@@ -81,10 +81,9 @@ def read_spec(path: Path) -> Document:
     """The file's values, not yet checked as a spec."""
     source = str(path)
     suffix = path.suffix.lower()
-    if suffix != ".py" and suffix not in READERS:
-        known = ", ".join([*READERS, ".py"])
-        return Document(None, source, problems=(Problem("", f"not a spec file: its name must end in {known}"),))
     text, problem = read_text(path)
+    if problem is None and suffix != ".py" and suffix not in READERS:
+        problem = Problem("", f"not a spec file: its name must end in {', '.join(READERS)} or .py")
     if problem is not None:
         return Document(None, source, problems=(problem,))
     if suffix == ".py":

@@ -132,7 +132,7 @@ def test_a_command_that_cannot_be_run_is_one_line(run: Run) -> None:
     assert run("--", "no-such-program") == (
         2,
         "",
-        "luckrate-otel: no-such-program: cannot be run: No such file or directory\n",
+        "luckrate-otel: no-such-program: cannot be run: no such file or directory\n",
     )
 
 

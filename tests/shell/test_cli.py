@@ -134,6 +134,26 @@ SHARE = "between 0 and 1, such as 0.05, not"
         ([], "the following arguments are required: COMMAND (see luckrate-otel --help)"),
         (["chekc"], "argument COMMAND: invalid choice: 'chekc'"),
         (["check", "x"], "the following arguments are required: --spec (see luckrate-otel check --help)"),
+        (
+            ["exec", "true", "--spec", "s"],
+            "the following arguments are required: --spec; options stand before CMD (see luckrate-otel exec --help)",
+        ),
+        *(
+            (words, f"argument {words[-2] if words[-2].startswith('--') else 'FILE'}: must name a file, not ''")
+            for words in (
+                ["check", "--spec", "s", "x", ""],
+                ["steps", ""],
+                ["spec", "check", ""],
+                ["spec", "infer", ""],
+                ["check", "x", "--spec", ""],
+                ["serve", "--config", ""],
+                ["config", "check", "--spec", ""],
+                ["check", "x", "--spec", "s", "--baseline", ""],
+                ["spec", "test", "--spec", "s", "--good", ""],
+            )
+        ),
+        (["compare", "a", ""], "argument B: must name a file, not ''"),
+        (["spec", "infer", "x", "--name", " "], "argument --name: must be a name, not ' '"),
         (["steps", "x", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
         *(
             (
@@ -437,8 +457,10 @@ def test_health_where_nothing_listens(run: Run) -> None:
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
     status, out, err = run("health", "--endpoint", endpoint)
     assert (status, out) == (1, "")
-    assert err.startswith(f"luckrate-otel: http://{endpoint}/readyz: not ready (")
-    assert err.endswith("nothing listens there: is it running, and is this its admin.endpoint?)\n")
+    assert err == (
+        f"luckrate-otel: http://{endpoint}/readyz: not ready (connection refused; nothing listens there: is it "
+        "running, and is this its admin.endpoint?)\n"
+    )
 
 
 # ---- as a real process -------------------------------------------------------------------------

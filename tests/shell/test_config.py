@@ -218,7 +218,7 @@ def test_grpc_endpoint_without_scheme_is_secure_unless_told() -> None:
 )
 def test_bad_environment(name: str, value: str, message: str) -> None:
     text = problems("", {f"{E}ENDPOINT": "http://next", f"{E}{name}": value})
-    assert text.splitlines()[0] == f"c.yaml: {E}{name}: {message}"
+    assert text == f"c.yaml: {E}{name}: {message}"
     assert "s3cret" not in text
 
 
@@ -242,7 +242,15 @@ PROBLEMS = [
     ("mode: outline", "line 2: mode: must be inline or tap (it is 'outline')"),
     ("mode:", "line 2: mode: has no value; give one or leave the key out"),
     ("mode: tap\nmode: tap", "line 3: mode: given twice, first in line 2"),
-    ("clocks: 5s", "line 2: clocks: must be a mapping of keys, not '5s'"),
+    (
+        "clocks: 5s",
+        "line 2: clocks: must be a mapping with settle, release_after, verdict_after, late_window, agents, not '5s'",
+    ),
+    ("journal: no", "line 2: journal: must be a mapping with path, max_bytes, fsync, or none, not 'no'"),
+    (
+        "admin: none",
+        "line 2: admin: must be a mapping with endpoint, tls, auth, not 'none'; endpoint: none switches it off",
+    ),
     ("clocks: {settle: 5x}", f"line 2: clocks.settle: {DURATION} (it is '5x')"),
     ("clocks: {settle: yes}", f"line 2: clocks.settle: {DURATION} (it is 'yes')"),
     ("clocks: {settle: true}", f"line 2: clocks.settle: {DURATION} (it is true)"),
@@ -260,12 +268,22 @@ PROBLEMS = [
         "limits: {held_bytes: 5 MiBs}",
         "line 2: limits.held_bytes: must be a size such as 64MiB, or a number of bytes (it is '5 MiBs')",
     ),
-    ("limits: {held_bytes: 0}", "line 2: limits.held_bytes: must be a size of at least 1 byte (it is 0)"),
+    ("limits: {held_bytes: 0}", "line 2: limits.held_bytes: must be a size from 1 byte to 8 EiB (it is 0)"),
+    ("limits: {held_bytes: 1e30}", "line 2: limits.held_bytes: must be a size from 1 byte to 8 EiB (it is 1e+30)"),
     ("admin: {endpoint: 8321}", f"line 2: admin.endpoint: {ADDRESS} (it is 8321)"),
     ("admin: {endpoint: '::1:8321'}", f"line 2: admin.endpoint: {ADDRESS} (it is '::1:8321')"),
     ("admin: {endpoint: 'h:65536'}", f"line 2: admin.endpoint: {ADDRESS} (it is 'h:65536')"),
     ("specs: []", "line 2: specs: must not be empty; leave the key out instead (it is a list)"),
-    ("specs: [1]", "line 2: specs: must be a text (it is a list)"),
+    ("specs: [1]", "line 2: specs[0]: must be a text; put it in quotes (it is 1)"),
+    ("specs: 1", "line 2: specs: must be a text; put it in quotes (it is 1)"),
+    ("specs:\n- a.yaml\n- ''", "line 4: specs[1]: must be a text that is not empty (it is '')"),
+    ("specs: [[a]]", "line 2: specs[0]: must be a text that is not empty (it is a list)"),
+    ('specs: ["a\\0b"]', "line 2: specs[0]: must be a path, which holds no NUL character (it is 'a\\x00b')"),
+    (
+        "journal: {path: ~nobody-of-this-name/x}",
+        "line 2: journal.path: must be a path; there is no such user's home (it is '~nobody-of-this-name/x')",
+    ),
+    ("admin: {auth: {bearer: 5}}", "line 2: admin.auth.bearer: must be a text; put it in quotes"),
     (
         "specs: ['${env:NOPE}']",
         "line 2: specs[0]: the environment variable NOPE is not set; set it or write ${env:NOPE:-default}",
@@ -316,7 +334,14 @@ DESTINATION_PROBLEMS = [
     ),
     ('{endpoint: "http://next", headers: {"a b": x}}', "line 2: destinations.b.headers: 'a b' is no header name"),
     ('{endpoint: "http://next", headers: {a: "s3cret\\n"}}', "line 2: destinations.b.headers: must be printable ASCII"),
-    ('{endpoint: "http://next", signals: [spans]}', "line 2: destinations.b.signals: must be traces, metrics, logs or"),
+    (
+        '{endpoint: "http://next", signals: [logs, spans]}',
+        "line 2: destinations.b.signals[1]: must be traces, metrics, logs or profiles (it is 'spans')",
+    ),
+    (
+        '{endpoint: "http://next", headers: [a]}',
+        "line 2: destinations.b.headers: must map header names to texts, such as {x-api-key: '${env:KEY}'}",
+    ),
     ('{endpoint: "http://next", tls: {ca: x}}', "line 2: destinations.b.tls: has no effect on http://"),
     ('{endpoint: "https://next", tls: {cert: x}}', "line 2: destinations.b.tls: cert and key belong together"),
     *[
@@ -331,6 +356,20 @@ def test_each_problem_of_a_destination(text: str, message: str) -> None:
     found = problems(f"destinations:\n  b: {text}\n")
     assert found.splitlines()[0].startswith(f"c.yaml: {message}")
     assert "s3cret" not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- a", "line 1: must be a mapping with mode, verdict_spans, receivers, destinations,"),
+        ("words", "line 1: must be a mapping with mode, verdict_spans, receivers, destinations,"),
+        ("destinations: {'': {endpoint: 'http://a'}}", "line 1: destinations: holds an empty name; give it one"),
+        ("destinations: [a]", "line 1: destinations: must map names to sections, not a list"),
+    ],
+)
+def test_what_follows_from_a_problem_is_none_of_its_own(text: str, told: str) -> None:
+    (line,) = problems(text).splitlines()
+    assert line.startswith(f"c.yaml: {told}")
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:

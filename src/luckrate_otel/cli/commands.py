@@ -234,8 +234,9 @@ def health(arguments: argparse.Namespace) -> int:
     except HTTPException:  # its text may be any bytes
         reason = f"what answers there does not speak HTTP; {_ELSEWHERE}"
     except OSError as error:
-        reason = str(getattr(error, "reason", error))
-        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+        cause = getattr(error, "reason", error)  # urllib puts it there
+        reason = (getattr(cause, "strerror", None) or str(cause)).lower()
+        if isinstance(cause, ConnectionRefusedError):
             reason += f"; nothing listens there: is it running, and {_ELSEWHERE}"
     else:
         return PASSED

@@ -125,7 +125,7 @@ async def _run_once(command: Command, environ: Mapping[str, str], interrupted: a
     try:
         process = await asyncio.create_subprocess_exec(*command.words, stdout=_STDERR, env=dict(environ))
     except (OSError, ValueError) as error:
-        words = getattr(error, "strerror", None) or str(error)
+        words = (getattr(error, "strerror", None) or str(error)).lower()
         raise InputError(f"{command.words[0]}: cannot be run: {words}") from None
     ended = asyncio.ensure_future(process.wait())
     stopped = asyncio.ensure_future(interrupted.wait())
