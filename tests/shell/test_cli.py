@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -334,6 +335,14 @@ def test_spec_check(run: Run, spec: Path, tmp_path: Path) -> None:
     assert err.startswith(f"luckrate-otel: {bad}: line 1: forbiden: unknown key")
 
 
+def test_what_a_file_says_cannot_drive_the_terminal(run: Run, spec: Path) -> None:
+    spec.write_text('name: "a\\n\\e[2Jb"\n', encoding="utf-8")
+    assert run("spec", "check", spec)[1].startswith(f"{spec}: a\\n\\x1b[2Jb, version ")
+    spec.write_text('"\\e[2Jforbidden": []\n', encoding="utf-8")
+    assert run("spec", "check", spec)[2].startswith(f"luckrate-otel: {spec}: line 1: \\x1b[2Jforbidden: unknown key")
+    assert run("steps", "\x1b[2J")[2] == "luckrate-otel: \\x1b[2J: cannot be read: no such file or directory\n"
+
+
 HALF = "name: half\nuntrusted: [read]\n"
 HALF_TOLD = "line 2: untrusted: the rule taint is off without privileged (tools that no such data may reach)\n"
 
@@ -450,6 +459,13 @@ def test_health_of_a_ready_processor(run: Run, ready: str) -> None:
 def test_health_says_why_not(run: Run, ready: str, path: str, reason: str) -> None:
     err = f"luckrate-otel: http://{ready}/{path}/readyz: not ready ({reason})\n"
     assert run("health", "--endpoint", f"http://{ready}/{path}") == (1, "", err)
+
+
+def test_health_of_what_speaks_no_tls(run: Run, ready: str) -> None:
+    status, out, err = run("health", "--endpoint", f"https://{ready}")
+    told = rf"luckrate-otel: https://{ready}/readyz: not ready \(TLS failed: [a-z ]+; does it take http://\?\)\n"
+    assert (status, out) == (1, "")
+    assert re.fullmatch(told, err)
 
 
 def test_health_where_nothing_listens(run: Run) -> None:

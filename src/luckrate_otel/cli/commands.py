@@ -18,6 +18,7 @@ from luckrate_otel.cli.terminal import (
     UNUSABLE,
     complain,
     log_as_complaints,
+    printable,
     progress,
     style_of,
 )
@@ -53,7 +54,7 @@ def config_check(arguments: argparse.Namespace) -> int:
     for line in as_lines(config):
         print(line)
     for file in files:
-        print(f"spec {file.spec.name} ({file.source}), version {file.spec.version}")
+        print(printable(f"spec {file.spec.name} ({file.source}), version {file.spec.version}"))
     for warning in find_warnings(config):
         complain(f"warning: {warning}")
     for problem in missing:  # a pipeline checks where keys are not
@@ -188,7 +189,7 @@ def spec_check(arguments: argparse.Namespace) -> int:
             status = UNUSABLE
         else:
             rules = ", ".join(rule.id for rule in spec.rules)
-            print(f"{path}: {spec.name}, version {spec.version}, rules: {rules}")
+            print(printable(f"{path}: {spec.name}, version {spec.version}, rules: {rules}"))
     return status
 
 
@@ -235,13 +236,24 @@ def health(arguments: argparse.Namespace) -> int:
         reason = f"what answers there does not speak HTTP; {_ELSEWHERE}"
     except OSError as error:
         cause = getattr(error, "reason", error)  # urllib puts it there
-        reason = (getattr(cause, "strerror", None) or str(cause)).lower()
+        reason = _words(cause)
         if isinstance(cause, ConnectionRefusedError):
             reason += f"; nothing listens there: is it running, and {_ELSEWHERE}"
     else:
         return PASSED
     complain(f"{url}: not ready ({reason})")
     return FAILED
+
+
+def _words(error: object) -> str:
+    """The system's own, without what libraries put around them."""
+    from ssl import SSLCertVerificationError, SSLError
+
+    if isinstance(error, SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, SSLError) and error.reason:
+        return f"TLS failed: {error.reason.replace('_', ' ').lower()}; does it take http://?"
+    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 _ELSEWHERE = "is this its admin.endpoint?"
