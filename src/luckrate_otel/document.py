@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from ruamel.yaml.reader import ReaderError
 
 from luckrate_otel.errors import Problem
 from luckrate_otel.json_lines import MAX_DEPTH, MAX_VALUES, json_lines
 from luckrate_otel.paths import given_twice, join_path
 from luckrate_otel.surrogates import mend, mended
+from luckrate_otel.yaml_errors import yaml_problem
 
 # YAML 1.2 core schema (yaml.org/spec/1.2.2 §10.3.2): only these plain scalars are not text. `yes`, `off`, `012` and
 # `2024-01-01` are text.
@@ -65,7 +65,7 @@ def read_yaml(text: str, source: str) -> Document:
     try:
         nodes = list(YAML(typ="safe", pure=True).compose_all(text))
     except (YAMLError, RecursionError, ValueError) as error:
-        return Document(None, source, problems=(_yaml_problem(error, text),))
+        return Document(None, source, problems=(yaml_problem(error, text),))
     if len(nodes) > 1:
         line = nodes[1].start_mark.line + 1
         return Document(None, source, problems=(Problem("", "a second document starts here; keep one per file", line),))
@@ -73,28 +73,6 @@ def read_yaml(text: str, source: str) -> Document:
         return Document(None, source)
     walk = _Walk()
     return Document(walk.value(nodes[0], "", 0), source, walk.lines, tuple(walk.problems))
-
-
-def _yaml_problem(error: Exception, text: str) -> Problem:
-    if isinstance(error, ReaderError):
-        line = text.count("\n", 0, error.position) + 1
-        return Problem("", f"not valid YAML: holds the character U+{error.character:04X}", line)
-    if isinstance(error, MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        if "'\\t'" in str(error.problem):
-            return Problem(
-                "", "not valid YAML: a tab stands where only spaces may", _tab(text, mark.line if mark else 0)
-            )
-        words = " ".join(part for part in (error.context, error.problem) if part)
-        return Problem("", f"not valid YAML: {words}", mark.line + 1 if mark else None)
-    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
-    return Problem("", f"not valid YAML: {first}")
-
-
-def _tab(text: str, line: int) -> int:
-    """The line of a tab that indents; the reader gives that of the text before it. line: 0-based."""
-    lines = text.splitlines()
-    return next((n for n in range(line, len(lines)) if lines[n].lstrip(" ").startswith("\t")), line) + 1
 
 
 class _Walk:

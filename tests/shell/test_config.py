@@ -312,7 +312,7 @@ PROBLEMS = [
         "line 2: admin.tls.client_ca: needs cert and key: client certificates come with TLS",
     ),
     ("admin: {auth: {bearer: a, bearer_file: b}}", "line 2: admin.auth: give bearer or bearer_file, not both"),
-    ("admin: {", "line 2: not valid YAML: while parsing a flow node"),
+    ("admin: {", "line 2: not valid YAML: a bracket that was opened is not closed"),
     ("--- \nmode: tap", "line 3: a second document starts here; keep one per file"),
 ]
 

@@ -53,7 +53,22 @@ def test_an_empty_file_is_the_empty_spec(tmp_path: Path, text: str) -> None:
 PROBLEMS = [
     ("a.yaml", "tools: [look]\nrequired:\n  - look\n  - lok\n", "a.yaml: line 4: required[1]: 'lok' is not one of"),
     ("a.yaml", "forbiden: [x]\n", "a.yaml: line 1: forbiden: unknown key"),
-    ("a.yaml", "tools: [a\n", "a.yaml: line 2: not valid YAML: while parsing a flow sequence"),
+    *(
+        ("a.yaml", f"name: x\n{text}\n", f"a.yaml: line {line}: not valid YAML: {words}")
+        for text, line, words in (
+            ("tools: [a", 2, "a list or mapping in brackets is not closed by ], or lacks a comma"),
+            ("tools: [a,\nforbidden: [b]", 2, "a list or mapping in brackets is not closed by ], or lacks a comma"),
+            ("match: {agent: a", 2, "a list or mapping in brackets is not closed by }, or lacks a comma"),
+            ("tools: [", 3, "a bracket that was opened is not closed"),
+            ("match: {agent: 'a\n}", 2, "a quoted text is not closed"),
+            ("match: agent: a", 2, "a colon stands where no value can begin; put the text in quotes, or indent"),
+            ("tools: [a] b", 2, "does not go on as the lines above began; mend the indentation, or put the text"),
+            ("tools:\n  - a\n - b", 4, "does not go on as the lines above began; mend the indentation, or put"),
+            ("tools: [@a]", 2, "no value begins with @; put it in quotes"),
+            ("tools: [*a]", 2, "*a stands for what &a marks, which nothing does; put text in quotes"),
+            ('tools: ["\\z"]', 2, "while scanning a double-quoted scalar found unknown escape character 'z'"),
+        )
+    ),
     ("a.yaml", "- a\n", "a.yaml: line 1: a spec is a mapping of rules; this file holds something else"),
     ("a.yaml", "name: a\nname: b\n", "a.yaml: line 2: name: given twice, first in line 1"),
     ("a.json", '{"tools": ["look"],\n "required": ["lok"]}', "a.json: line 2: required[0]: 'lok' is not one of"),
@@ -90,7 +105,7 @@ PROBLEMS = [
     ("a.yaml", f"name: a\nmax_steps: {'9' * 5000}", "a.yaml: line 2: max_steps: a number of too many digits"),
     ("a.json", f'{{"max_steps": {"9" * 5000}}}', "a.json: not usable JSON: a number of too many digits"),
     ("a.toml", f"max_steps = {'9' * 5000}", "a.toml: not usable TOML: a number of too many digits"),
-    ("a.yaml", f"tools: {'[' * 100_000}", "a.yaml: not valid YAML: "),
+    ("a.yaml", f"tools: {'[' * 100_000}", "a.yaml: not valid YAML: nested too deep"),
     ("a.json", f'{{"tools": {"[" * 100_000}', "a.json: not usable JSON: nested too deep"),
     ("a.toml", f"tools = {'[' * 100_000}", "a.toml: not usable TOML: nested too deep"),
     ("a.py", "import sys\nsys.exit()\n", "a.py: line 2: calls sys.exit(); a spec file only defines SPEC"),
