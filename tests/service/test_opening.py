@@ -116,6 +116,22 @@ def test_a_file_that_cannot_be_used(
         assert (status, err) == (2, f"luckrate-otel: {file}: {told}\n")
 
 
+def test_a_journal_below_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that is not there yet is made at start, and is no problem."""
+    file = tmp_path / "c.yaml"
+    for path, told in (
+        (
+            "c.yaml",
+            f"luckrate-otel: {file}: journal.path: {file} is no folder; name another folder, or write journal: none\n",
+        ),
+        ("absent/journal", ""),
+    ):
+        file.write_text(configuration(journal=f"{{path: {path}}}"), encoding="utf-8")
+        assert cli.main(["config", "check", "--config", str(file)]) == (2 if told else 0)
+        assert capsys.readouterr().err == told
+    assert not (tmp_path / "absent").exists()
+
+
 def test_files_that_can_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "c.yaml"
     (tmp_path / "token").write_text("t\n", encoding="utf-8")
