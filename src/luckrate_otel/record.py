@@ -31,10 +31,10 @@ else:
 
         Of a frozen dataclass too: to the type checker both are the same, so it cannot tell where one is meant.
         """
-        copy = getattr(value, "__copy__", None)
-        if copy is None:
+        try:
+            copied = value.__copy__()
+        except AttributeError:
             return replace_frozen(value, **changes)
-        copied = copy()
         for name, new in changes.items():
             setattr(copied, name, new)
         return copied

@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
 from luckrate_otel.otlp import any_value, schema
@@ -111,6 +113,29 @@ def test_a_short_pair_in_an_unusual_field_order_is_read() -> None:
     assert any_value.attributes([b"\n\x03old" + wire]) == {"key": "text"}
     assert any_value.attributes([wire + b"\x12\x02\x18\x05"]) == {"key": 5}
     assert any_value.attributes([b"", b"\n\x01k"]) == {"": None, "k": None}
+
+
+@pytest.mark.parametrize("key", [0, 1, 100, 125, 126, 127, 128, 129, 200])
+@pytest.mark.parametrize("text", [*range(115, 136), 1_000, *range(16_375, 16_390)])
+def test_a_text_is_read_whatever_its_lengths_take(key: int, text: int) -> None:
+    wire = KeyValue(key="k" * key, value=AnyValue(string_value="t" * text)).SerializeToString()
+    assert any_value.attributes([wire]) == {"k" * key: "t" * text}
+
+
+@given(st.integers(0, 140), st.integers(100, 300), st.data())
+def test_a_damaged_long_text_is_read_as_the_parser_reads_it(key: int, text: int, data: st.DataObject) -> None:
+    wire = bytearray(KeyValue(key="k" * key, value=AnyValue(string_value="t" * text)).SerializeToString())
+    for at in data.draw(st.lists(st.integers(0, min(key + 10, len(wire) - 1)), min_size=1, max_size=3)):
+        wire[at] = data.draw(st.integers(0, 255))
+    damaged = bytes(wire)[: data.draw(st.integers(128, len(wire)) if len(wire) > 128 else st.just(len(wire)))]
+    try:
+        pair = schema.KeyValue.FromString(damaged)
+    except DecodeError:
+        with pytest.raises(DecodeError):
+            any_value.attributes([damaged])
+    else:
+        read = {pair.key.decode("utf-8", "replace"): any_value.value(pair.value)}
+        assert any_value.attributes([damaged]) == read
 
 
 def test_read_values_are_not_shared_where_they_could_be_changed() -> None:

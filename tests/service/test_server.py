@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from luckrate_otel.assemble.counts import Counts
 from luckrate_otel.config import Config, parse
+from luckrate_otel.config.tree import Journal
 from luckrate_otel.demo.captured import read_capture
 from luckrate_otel.errors import ConfigError
 from luckrate_otel.otlp.decode import decode_log, decode_span
@@ -78,11 +79,13 @@ def events(hop: NextHop) -> list[LogRecord]:
     return [decode_log(wire, envelope) for envelope, wire in taken(hop, Signal.LOGS)]
 
 
-def configuration(endpoint: str, more: str = "", protocol: str = "grpc") -> Config:
+def configuration(
+    endpoint: str, more: str = "", protocol: str = "grpc", signals: str = "[traces, metrics, logs, profiles]"
+) -> Config:
     return parse(
         f"""
 receivers: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{endpoint: "127.0.0.1:0"}}}}
-destinations: {{backend: {{endpoint: "{endpoint}", protocol: {protocol}}}}}
+destinations: {{backend: {{endpoint: "{endpoint}", protocol: {protocol}, signals: {signals}}}}}
 clocks: {{settle: 200ms}}
 journal: none
 metrics: {{prometheus: "127.0.0.1:0"}}
@@ -214,6 +217,23 @@ def test_an_empty_request_is_accepted_and_counts_nothing(signal: Signal) -> None
             entry = server.status()["ledger"][str(signal)]
             assert (entry["received"], entry["handed_over"]) == (0, 0)
             assert server.status()["destinations"]["backend"]["signals"][str(signal)]["put"] == 0
+
+    within(20, scenario)
+
+
+@pytest.mark.parametrize("journal", ["none", "on"])
+def test_the_log_event_of_a_verdict_that_nobody_takes_is_counted_and_not_sent(tmp_path: Path, journal: str) -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop:
+            config = configuration(hop.endpoint, signals="[traces]")
+            if journal == "on":
+                config = replace(config, journal=Journal(path=tmp_path))
+            async with running(config) as server:
+                await export(server, langgraph("s2"))
+                await hop.until(judged)
+                status = server.status()["ledger"]["logs"]
+                assert {name: count for name, count in status.items() if count} == {"made": 1, "unwanted": 1}
+            assert events(hop) == []
 
     within(20, scenario)
 

@@ -57,8 +57,9 @@ def conversation(attributes: Mapping[str, Value]) -> str | None:
 
 def name_of(value: Value) -> str | None:
     """An agent's name, None for a placeholder."""
-    found = text_of(value)
-    return None if found in NO_NAMES else found
+    if not isinstance(value, str) or not value or value in NO_NAMES:
+        return None
+    return value
 
 
 def facts(role: Role, adapter: str, span: Span, **fields: Any) -> Facts:
@@ -76,7 +77,9 @@ def begun(role: Role, adapter: str, span: Span) -> Begun:
     made: Begun = replace(_BLANK)
     made.role, made.adapter, made.head = role, adapter, span.head
     attributes = span.attributes
-    made.case = text_of(attributes.get(CASE_KEY) or span.resource.get(CASE_KEY))
+    case = attributes.get(CASE_KEY) or span.resource.get(CASE_KEY)
+    if case is not None:
+        made.case = text_of(case)
     made.conversation_id = conversation(attributes)
     if role is Role.AGENT or (role is Role.WRAPPER and not span.head.parent_id):  # what may become a run's root
         made.attributes = matchable(span)

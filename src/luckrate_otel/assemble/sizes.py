@@ -26,9 +26,16 @@ def size_of_facts(facts: Facts, *, messages: int | None = None) -> int:
     if messages is None:
         messages = sum(map(size_of_message, facts.inputs)) + sum(map(size_of_message, facts.outputs))
     size = ENTRY_BYTES + messages
-    for text in (facts.result, facts.error, facts.task_input, facts.final_output, facts.case):
-        if text:
-            size += _OBJECT_BYTES + len(text)
+    if facts.result:
+        size += _OBJECT_BYTES + len(facts.result)
+    if facts.error:
+        size += _OBJECT_BYTES + len(facts.error)
+    if facts.task_input:
+        size += _OBJECT_BYTES + len(facts.task_input)
+    if facts.final_output:
+        size += _OBJECT_BYTES + len(facts.final_output)
+    if facts.case:
+        size += _OBJECT_BYTES + len(facts.case)
     for text in facts.system:
         size += _OBJECT_BYTES + len(text) if text else 0
     if facts.args:

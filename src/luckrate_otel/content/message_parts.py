@@ -25,7 +25,7 @@ def parts(value: Any) -> tuple[Part, ...]:
                 len(item) == 2
                 and item.get("type") == "text"
                 and isinstance(content := item.get("content"), str)
-                and len(content) >= REDACTED_CHARS
+                and (len(content) >= REDACTED_CHARS or (content and not is_redacted(content)))
             ):
                 found.append(Text(content))  # nothing else is in it; the way through part() takes three times as long
             elif (one := part(item)) is not None:

@@ -50,9 +50,12 @@ class Tree:
     def _remembered(self, parent: str) -> tuple[str, ...]:
         ids = self._ids.get(parent)
         if ids is None:
-            ids = (parent, *islice(self._walk(parent), _SHALLOW))
-            ends = self._parents.get(ids[-1], "") == ""
-            ids = self._ids[parent] = ids if ends else ()
+            ids = (parent,)
+            if self._parents.get(parent):  # seldom: most spans of a run are right below its root
+                ids = (parent, *islice(self._walk(parent), _SHALLOW))
+                if self._parents.get(ids[-1]):
+                    ids = ()
+            self._ids[parent] = ids
         return ids
 
     def _walk(self, span_id: str) -> Iterator[str]:
@@ -71,10 +74,10 @@ class Tree:
         known = self._above.get(parent)
         if known is not None:
             return known
-        found = (fact for ancestor in self.ids_above(span_id) if (fact := self._facts.get(ancestor)) is not None)
-        if not self._remembered(parent):
-            return found
-        known = self._above[parent] = tuple(found)
+        ids = self._remembered(parent)
+        if not ids:
+            return (fact for ancestor in self._walk(span_id) if (fact := self._facts.get(ancestor)) is not None)
+        known = self._above[parent] = tuple([self._facts[ancestor] for ancestor in ids if ancestor in self._facts])
         return known
 
     def depth(self, span_id: str) -> int:

@@ -7,10 +7,9 @@ Of duplicate keys the last one is kept.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from struct import Struct, pack
+from struct import pack
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -37,9 +36,6 @@ _seen: dict[bytes, tuple[str, Value]] = {}
 # Keys of values that are too long to be remembered: a few dozen in practice.
 _KEYS: Final = 1024
 _keys: dict[bytes, str] = {}
-
-# What stands between the key and a text of 128 B to 16 KiB: two tags, each with a length of two bytes.
-_LONG_TEXT: Final = Struct("<BHBH")
 
 _INT64_MIN, _INT64_MAX, _UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
@@ -107,22 +103,21 @@ def _short_text(wire: bytes, size: int) -> tuple[str, str] | None:
 def _long_text(wire: bytes) -> tuple[str, str] | None:
     """As _short_text, with lengths of two bytes: contents of messages, arguments and results. Half the price."""
     at = wire[1] + 2
-    try:
-        outer_tag, outer, inner_tag, inner = _LONG_TEXT.unpack_from(wire, at)
-        length = len(wire) - at - 6
-        if (
-            outer_tag == 0x12
-            and inner_tag == 0x0A
-            # A varint of two bytes, read as a little-endian number.
-            and inner == (length & 0x7F | 0x80 | length << 1 & 0x7F00)
-            and outer == (length + 3 & 0x7F | 0x80 | length + 3 << 1 & 0x7F00)
-            and wire[0] == 0x0A
-            and at < 0x82
-        ):
+    start = at + 6
+    if wire[at:start] == _text_head(len(wire) - start) and wire[0] == 0x0A and at < 0x82:
+        try:
             key = wire[2:at]
-            return _keys.get(key) or _remembered_key(key), wire[at + 6 :].decode()
-    except (ValueError, struct.error):
-        pass
+            return _keys.get(key) or _remembered_key(key), wire[start:].decode()
+        except UnicodeDecodeError:
+            pass
+    return None
+
+
+@lru_cache(16_384)
+def _text_head(length: int) -> bytes | None:
+    """What stands between the key and a text of this many bytes, None unless each of the two lengths takes two."""
+    if 0x80 <= length <= 0x3FFC:
+        return delimited(0x12, delimited(_STRING, bytes(length)))[:6]
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import inf
 
 from luckrate_otel.model import Trajectory
@@ -25,12 +26,10 @@ def order_of(trajectory: Trajectory, kind: str) -> Order:
     """`issue`: by the order the calls were issued in. `overlap`: a call precedes another that was issued after it
     had ended; calls that overlap are unordered. Where the duration of the earlier is not known, its issue decides.
     """
-    issued: list[float] = []
-    for step in trajectory.steps:
-        issued.append(max(step.t, issued[-1]) if issued else step.t)
+    issued = tuple(accumulate([step.t for step in trajectory.steps], max))
     if kind != "overlap":
-        return Order(tuple(issued), (-inf,) * len(issued))
+        return Order(issued, (-inf,) * len(issued))
     ended = (
         -inf if step.duration is None else at + step.duration for at, step in zip(issued, trajectory.steps, strict=True)
     )
-    return Order(tuple(issued), tuple(ended))
+    return Order(issued, tuple(ended))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from luckrate_otel.assemble import Assembler, Effect
@@ -207,16 +208,18 @@ class Intake:
         sendings: list[Sending] = []
         if not self._tap:
             for spans in _by_size(out.spans):
-                sendings.append(self._sending(Signal.TRACES, encode.traces_request(spans), len(spans)))
+                sendings.append(self._sending(Signal.TRACES, len(spans), partial(encode.traces_request, spans)))
         for at in range(0, len(out.events), EVENTS):
             events = out.events[at : at + EVENTS]
-            sendings.append(self._sending(Signal.LOGS, event_request(events, wall_ns), len(events)))
+            sendings.append(self._sending(Signal.LOGS, len(events), partial(event_request, events, wall_ns)))
             if self._tap and self._verdict_spans:
-                sendings.append(self._sending(Signal.TRACES, verdict_request(events, wall_ns), len(events)))
+                sendings.append(self._sending(Signal.TRACES, len(events), partial(verdict_request, events, wall_ns)))
         return sendings
 
-    def _sending(self, signal: Signal, body: bytes, count: int) -> Sending:
-        return signal, body, count, tuple(outlet.name for outlet in self._wanting(signal))
+    def _sending(self, signal: Signal, count: int, encoded: Callable[[], bytes]) -> Sending:
+        """What nobody takes is counted and not encoded."""
+        names = tuple(outlet.name for outlet in self._wanting(signal))
+        return signal, encoded() if names else b"", count, names
 
     def _send(self, out: Sendings, sendings: Iterable[Sending], written: Change | None) -> None:
         numbers = iter(written.bodies) if written is not None else None
@@ -274,7 +277,8 @@ class Intake:
         self.ledger.replayed[Signal.TRACES] += len(spans)
         self.ledger.underway += len(spans)
         out = Sendings(spans)
-        sendings = [] if self._tap else [self._sending(Signal.TRACES, encode.traces_request(spans), len(spans))]
+        encoded = partial(encode.traces_request, spans)
+        sendings = [] if self._tap else [self._sending(Signal.TRACES, len(spans), encoded)]
         await keeping.forward(left, sendings, lambda change: self._send(out, sendings, change))
 
 
