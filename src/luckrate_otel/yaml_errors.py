@@ -15,13 +15,16 @@ _WORDS: Final = (
     (r"found unexpected end of stream", "a quoted text is not closed", True),
     (r"expected ',' or '([\]}])'", "a list or mapping in brackets is not closed by {1}, or lacks a comma", True),
     (r"expected the node content, but found '<stream end>'", "a bracket that was opened is not closed", True),
+    (r"expected the node content, but found '?(.+?)'?$", "a value is missing before {1}", False),
+    (r"could not find expected ':'", "a key lacks its colon, and a space behind that", True),
+    (r"sequence entries are not allowed", "no list can begin here; put its - on a line of its own", False),
     (
         r"mapping values are not allowed",
         "a colon stands where no value can begin; put the text in quotes, or indent it as its neighbours",
         False,
     ),
     (
-        r"expected <block end>",
+        r"expected (<block end>|'<document start>')",
         "does not go on as the lines above began; mend the indentation, or put the text in quotes",
         False,
     ),

@@ -44,6 +44,7 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
          ["match.zzz: neither agent, service, adapter nor an attribute, whose name has a dot"]),
         ({3: 1}, ["expected texts as keys, got 3"]),
         ({"tools": "a"}, ["tools: expected a list of tool names, got 'a'; write [a]"]),
+        ({"tools": "a, b]"}, ["tools: expected a list of tool names, got 'a, b]'; write [a, b]"]),
         ({"tools": "a" * 41}, ["tools: expected a list of tool names, got text"]),
         ({"tools": ["a", 3, ""]},
          ["tools[1]: expected a text, got 3; put it in quotes", "tools[2]: expected a text that is not empty"]),

@@ -257,10 +257,9 @@ def tool_names(value: Value, place: Place) -> tuple[str, ...]:
 
 
 def _names(value: Value, place: Place) -> tuple[Value, ...]:
-    """A name alone is a slip so common that it is worth a hint."""
-    hint = f"; write [{value}]" if isinstance(value, str) and value.strip() and len(value) <= MAX_SHOWN else ""
-    if hint:
-        place.problem(f"expected a list of tool names, got {shown(value)}{hint}")
+    """A name alone, or names without their brackets, is a slip so common that it is worth a hint."""
+    if isinstance(value, str) and value.strip("[] ") and len(value) <= MAX_SHOWN:
+        place.problem(f"expected a list of tool names, got {shown(value)}; write [{value.strip('[] ')}]")
         return ()
     return items(value, place, "a list of tool names")
 
