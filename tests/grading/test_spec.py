@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckrate_otel import Spec
 from luckrate_otel.errors import Problem, SpecError
@@ -349,3 +351,25 @@ def test_tools_are_named_in_full(spec: dict[str, Any], path: str) -> None:
         f"{path}: tools are named in full; a * stands for nothing here"
     ]
     Spec.from_mapping({"max_step_duration": {"*": 1}, "match": {"agent": "shop-*"}})
+
+
+# ---- whatever is written ---------------------------------------------------------------------------
+
+WORDS = (
+    *("first", "then", "same", "within", "tool", "where", "times", "max", "calls", "from", "that", "check", "regex"),
+    *("a", "*", "a.b <= 3"),
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "aliases", "odd"]), values, max_size=4))
+def test_whatever_a_key_holds_is_read_or_told_in_one_line(written: dict[str, Any]) -> None:
+    try:
+        Spec.from_mapping(written, source="s.yaml")
+    except SpecError as error:
+        told = str(error).splitlines()
+        assert len(told) == len(error.problems)  # noqa: PT017 - most are refused, not all

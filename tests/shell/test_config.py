@@ -1,9 +1,12 @@
 """The configuration loader: every key, its default, and every error with its place."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckrate_otel.config import (
     Address,
@@ -463,3 +466,41 @@ def test_no_journal_is_said_so() -> None:
     assert config.journal is None
     assert "journal: none" in as_lines(config)
     assert "verdict_spans: false" in as_lines(config)
+
+
+values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(),
+        st.sampled_from(
+            ["none", "", "a\0b", "~nobody-of-this-name/x", "http://[", "${env:X", "1e999", "[::1]:1", "5x"]
+        ),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(keys())), values), min_size=1, max_size=3))
+def test_whatever_a_key_holds_is_read_or_told_in_one_line(written: list[tuple[str, Any]]) -> None:
+    """JSON is YAML, too."""
+    whole: dict[str, Any] = {"destinations": {"b": {"endpoint": "http://next:4317"}}}
+    for path, value in written:
+        *parents, last = path.replace("<name>", "b").split(".")
+        here = whole
+        for name in parents:
+            here = here.setdefault(name, {})
+            if not isinstance(here, dict):
+                return  # what stands there already holds no keys
+        here[last] = value
+    try:
+        config = parse(json.dumps(whole), "c.yaml", {})
+    except ConfigError as error:
+        told = str(error).splitlines()
+        assert len(told) == len(error.problems)  # noqa: PT017 - most are refused, not all
+    else:
+        assert as_lines(config)
+        find_warnings(config)
