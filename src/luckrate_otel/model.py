@@ -115,7 +115,8 @@ class Trajectory:
     """One run's ordered steps, with everything the rules may look at.
 
     steps: in issue order. turns: what the user said, each from its moment on; empty = no task captured.
-    system: system and developer texts. gaps: (step index, "args" | "result" | "ok") → why it is None.
+    system: system and developer texts. gaps: (step index, "args" | "result" | "ok") → why it is None;
+    (step index, "agent") → why nobody knows whose call it was, its agent being given as `main`.
     duration: milliseconds, None if not known. tokens: input + output of the run, None if not told.
     complete: the run's root and all spans above it were seen.
     root: span id that run-level violations go on, None when rebuilt from a payload.

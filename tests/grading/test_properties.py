@@ -67,7 +67,7 @@ trajectories = st.builds(
     close_reason=st.sampled_from(CloseReason),
     coverage=st.builds(Coverage, st.booleans(), st.booleans(), st.booleans()),
     gaps=st.dictionaries(
-        st.tuples(st.integers(0, 5), st.sampled_from(["args", "result", "ok"])),
+        st.tuples(st.integers(0, 5), st.sampled_from(["args", "result", "ok", "agent"])),
         st.sampled_from([gap for gap in Gap if gap is not Gap.ERROR]),
     ),
     history=st.builds(History, st.lists(st.sampled_from(TASKS), max_size=2).map(tuple), step_lists, st.booleans()),

@@ -29,6 +29,12 @@ def by(agent: str, tool: str = "a") -> Step:
     return Step(tool, {}, agent=agent)
 
 
+def whose(*agents: str | None, **fields: Any) -> Trajectory:
+    """A run of calls by these agents; None: nobody knows whose."""
+    gaps = {(i, "agent"): Gap.INCOMPLETE for i, agent in enumerate(agents) if agent is None}
+    return run(*[by(agent or "main") for agent in agents], gaps=gaps, **fields)
+
+
 CASES: list[tuple[str, Any, Trajectory, str, Places]] = [
     ("max_calls", {"a": 1}, run("a", "b", "b"), "satisfied", []),
     ("max_calls", {"a": 1}, run(), "satisfied", []),
@@ -110,6 +116,14 @@ CASES: list[tuple[str, Any, Trajectory, str, Places]] = [
     ("handoffs", [("x", "y")], run(by("y"), agent="x"), "satisfied", []),
     ("handoffs", [], run(by("y"), agent="x"), "violated", [("handoffs", 0, "a")]),
     ("handoffs", [], run(by("x"), by("x")), "vacuous", []),
+    ("handoffs", [], whose("x", None, "x", None), Gap.INCOMPLETE, []),
+    ("handoffs", [], whose(None, "x"), Gap.INCOMPLETE, []),
+    ("handoffs", [], whose(None, agent="x"), Gap.INCOMPLETE, []),
+    ("handoffs", [], whose("x", None, "y"), Gap.INCOMPLETE, []),
+    ("handoffs", [], whose("x", None, "x", "y"), "violated", [("handoffs", 3, "a")]),
+    ("agents", {"main": {"tools": ["b"]}}, whose(None), Gap.INCOMPLETE, []),
+    ("agents", {"x": {"max_steps": 1}}, whose("x", None), Gap.INCOMPLETE, []),
+    ("agents", {"x": {"max_steps": 1}}, whose("x", None, "x"), "violated", [("agents.x.max_steps", 2, "a")]),
     ("agents", {"x": {"tools": ["a"]}}, run(by("x"), by("y", "b")), "satisfied", []),
     ("agents", {"x": {"tools": ["a"]}}, run(by("y", "b")), "vacuous", []),
     ("agents", {"x": {"tools": ["a"]}}, run(by("x", "b"), by("x", "b")), "violated", [("agents.x.tools", 0, "b")]),
@@ -335,6 +349,22 @@ def test_handoffs_are_their_definition(names: list[str], allowed: set[tuple[str,
     steps = tuple(by(name) for name in names)
     outcome = RULES["handoffs"].evaluate(Trajectory(steps), Spec.from_mapping({"handoffs": list(allowed)}))
     assert [v.step for v in outcome.violations] == sorted(first_broken.values())
+
+
+@given(
+    names=st.lists(st.tuples(st.sampled_from("wxyz"), st.booleans()), max_size=8),
+    allowed=st.sets(st.tuples(*[st.sampled_from("wxyz")] * 2)),
+)
+def test_a_call_of_nobody_knows_whom_accuses_nobody(
+    names: list[tuple[str, bool]], allowed: set[tuple[str, str]]
+) -> None:
+    """Each agent with whether it is known. What is broken then is broken when all of them are known."""
+    spec = Spec.from_mapping({"handoffs": list(allowed)})
+    told = whose(*[name if known else None for name, known in names])
+    outcome = RULES["handoffs"].evaluate(told, spec)
+    whole = RULES["handoffs"].evaluate(whose(*[name for name, _ in names]), spec)
+    assert {v.content for v in outcome.violations} <= {v.content for v in whole.violations}
+    assert (outcome.gap is None) is all(known for _, known in names)
 
 
 @given(

@@ -99,6 +99,7 @@ def test_what_a_step_does_not_tell(where: dict[str, Any], step: Step, expected: 
 
 def test_the_reason_of_a_gap_is_kept() -> None:
     assert fit({"amount": 1}, Step("pay", None), gaps={(0, "args"): Gap.REDACTED}) is Gap.REDACTED
+    assert fit({"agent": "main"}, Step("pay"), gaps={(0, "agent"): Gap.INCOMPLETE}) is Gap.INCOMPLETE
 
 
 @given(step_lists)

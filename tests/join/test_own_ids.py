@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from luckrate_otel.facts import Call, Message, Part, Response, Text
-from luckrate_otel.join.own_ids import under_own_ids
+from luckrate_otel.join.own_ids import Asked, Listed, under_own_ids
 
 LOOKUP = {"order_id": "88213"}
 POLICY = {"amount": 200}
@@ -63,4 +63,49 @@ def said(*parts: Part) -> tuple[Message, ...]:
     ],
 )
 def test_one_id_each(asked: tuple[Call, ...], history: tuple[Part, ...], expected: tuple[Part, ...]) -> None:
-    assert under_own_ids(said(*history), asked) == said(*expected)
+    """Nothing was listed before any of them was asked for."""
+    inputs = said(*history)
+    assert under_own_ids(inputs, Listed(inputs), [Asked(call, Listed(())) for call in asked]) == said(*expected)
+
+
+ANSWER = Response("call_2", "delivered")
+FIRST, SECOND, THIRD = (Call("lookup_order", LOOKUP, f"fc_{n}") for n in (1, 2, 3))
+BARE = Call("lookup_order", LOOKUP)
+
+
+@pytest.mark.parametrize(
+    ("asked", "history", "expected"),
+    [
+        pytest.param(
+            [("call_2", (FIRST,))],
+            (FIRST, Response("call_1", "late"), SECOND, ANSWER),
+            (FIRST, Response("call_1", "late"), Call("lookup_order", LOOKUP, "call_2"), ANSWER),
+            id="the-first-one",
+        ),
+        pytest.param(
+            [("call_1", ()), ("call_3", (FIRST, SECOND))],
+            (FIRST, SECOND, THIRD),
+            (Call("lookup_order", LOOKUP, "call_1"), SECOND, Call("lookup_order", LOOKUP, "call_3")),
+            id="one-in-the-middle",
+        ),
+        pytest.param(
+            [("call_2", (BARE,))],
+            (BARE, BARE),
+            (BARE, Call("lookup_order", LOOKUP, "call_2")),
+            id="the-first-of-a-history-without-ids",
+        ),
+        pytest.param(
+            [("call_1", ()), ("call_3", (BARE, BARE))],
+            (BARE, BARE, BARE),
+            (Call("lookup_order", LOOKUP, "call_1"), BARE, Call("lookup_order", LOOKUP, "call_3")),
+            id="one-in-the-middle-without-ids",
+        ),
+    ],
+)
+def test_a_call_that_was_listed_before_another_was_asked_for_is_not_that_one(
+    asked: list[tuple[str, tuple[Part, ...]]], history: tuple[Part, ...], expected: tuple[Part, ...]
+) -> None:
+    """The model call that asked for it never came. asked: each id with what its own model call had listed."""
+    inputs = said(*history)
+    known = [Asked(Call("lookup_order", LOOKUP, call_id), Listed(said(*before))) for call_id, before in asked]
+    assert under_own_ids(inputs, Listed(inputs), known) == said(*expected)

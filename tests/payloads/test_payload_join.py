@@ -139,6 +139,13 @@ def test_spans_know_of_a_failure_that_the_agents_feature_does_not_store() -> Non
     assert merged.gaps == {(0, "result"): Gap.NOT_CAPTURED}
 
 
+@pytest.mark.parametrize(("agent", "gaps"), [("main", {(0, "agent"): Gap.INCOMPLETE}), ("desk", {})])
+def test_whose_call_it_was_the_execution_may_know(agent: str, gaps: dict[tuple[int, str], Gap]) -> None:
+    spans = Trajectory(steps=(Step("a", {}, span="s1"),), trace_ids=("t",), gaps={(0, "agent"): Gap.INCOMPLETE})
+    payload = Trajectory(steps=(Step("a", {}, agent=agent),), trace_ids=("t",))
+    assert merge_with_spans(spans, payload).gaps == gaps
+
+
 PARENT = {"n8n.execution.id": "1", "n8n.traceparent": f"00-{TRACE}-{WORKFLOW}-01"}
 PAIRS = {
     "workflow span": (Trajectory(trace_ids=(TRACE,), root=WORKFLOW), True),

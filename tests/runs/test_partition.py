@@ -166,6 +166,16 @@ CASES = (
         links(**{"1": "f"}),
     ),
     Case(
+        "the whole trace may be a crew that lost what was right below it",
+        (wrapper("a", "", 0, 9), wrapper("b", "a", 1, 2), agent("c", "f", 2, 4), agent("d", "g", 5, 7)),
+        (("a", "a b c d", True, True),),
+    ),
+    Case(
+        "but not an agent that was started beside that crew",
+        (wrapper("a", "", 1, 9), agent("c", "f", 2, 4), agent("d", "g", 0, 7)),
+        (("d", "d", False, True), ("a", "a c", True, True)),
+    ),
+    Case(
         "not an agent that starts when it is over, or before: it may have been given the trace by name",
         (agent("e", "g", 0, 3), agent("a", "", 1, 6), agent("b", "f", 7, 9)),
         (("e", "e", False, True), ("a", "a", True, True), ("b", "b", False, True)),

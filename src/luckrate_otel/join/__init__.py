@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from luckrate_otel.adapters import WITH_TOOL_SPANS
 from luckrate_otel.facts import ClosedRun, Facts, Role, ToolDefinition
-from luckrate_otel.join.agents import MAIN
+from luckrate_otel.join.agents import MAIN, outermost_agent
 from luckrate_otel.join.executions import executions
 from luckrate_otel.join.issues import issues
 from luckrate_otel.join.kinds import by_kind
@@ -36,11 +36,12 @@ def join(run: ClosedRun) -> Trajectory:
     ran = executions(kinds.calls, tree)
     models = model_calls(kinds.models, tree)
     with_spans = not kinds.adapters.isdisjoint(WITH_TOOL_SPANS)
-    asked = issues(models, kinds.containers, whole=not ran and not with_spans)
+    top = outermost_agent(run.root, tree)
+    asked = issues(models, kinds.containers, lambda span: tree.is_cut(span, top), whole=not ran and not with_spans)
     definitions = _definitions(kinds.defining)
     begun_ns = _begun_ns(run, facts)
     pairs = pair(ran, asked, tree)
-    placed = steps(ran, asked, pairs, kinds=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns)
+    placed = steps(ran, asked, pairs, kinds=kinds, tree=tree, definitions=definitions, begun_ns=begun_ns, top=top)
     start_ns = min(begun_ns, placed[0].issued_ns) if placed else begun_ns
     outer = [m for m in models if m.outermost]
     last = last_of(outer)
@@ -55,7 +56,7 @@ def join(run: ClosedRun) -> Trajectory:
         trace_ids=run.trace_ids,
         conversation_id=_conversation(kinds.told, tree),
         adapters=tuple(sorted(kinds.adapters)),
-        agent=_agent(kinds.containers, placed, tree),
+        agent=_agent(kinds.containers, placed, tree, top),
         close_reason=run.close_reason,
         complete=run.complete,
         coverage=_coverage(models, placed, said, with_spans=with_spans),
@@ -101,15 +102,27 @@ def _conversation(told: list[Facts], tree: Tree) -> str | None:
     return min(outer or told, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns)).conversation_id
 
 
-def _agent(containers: list[Facts], placed: tuple[Placed, ...], tree: Tree) -> str | None:
-    """The outermost agent's name; failing that, of the agent that issued the first step."""
+def _agent(containers: list[Facts], placed: tuple[Placed, ...], tree: Tree, top: str) -> str | None:
+    """The outermost agent's name, the first one's of several; failing that, of the agent that issued the first step.
+
+    Where a call was made before any agent that is known by a span, that span is of a later one, and the first one's
+    never came.
+    """
     named = [f for f in containers if f.role is Role.AGENT and f.agent]
-    if len(named) == 1:
-        return named[0].agent
-    first = min(named, key=lambda f: (tree.depth(f.head.span_id), f.head.start_ns, f.head.span_id), default=None)
-    if first is not None:
-        return first.agent
-    return next((p.step.agent for p in placed if p.step.agent != MAIN), None)
+    if not named:
+        return next((p.step.agent for p in placed if p.step.agent != MAIN), None)
+    first = named[0] if len(named) == 1 else min(named, key=lambda f: _outermost_first(f, tree, top))
+    if placed and placed[0].issued_ns < first.head.start_ns:
+        if "agent" in placed[0].gaps:
+            return None
+        if placed[0].step.agent != MAIN:
+            return placed[0].step.agent
+    return first.agent
+
+
+def _outermost_first(fact: Facts, tree: Tree, top: str) -> tuple[bool, int, int, str]:
+    span_id = fact.head.span_id
+    return tree.is_cut(span_id, top), tree.depth(span_id), fact.head.start_ns, span_id
 
 
 def _definitions(facts: Iterable[Facts]) -> tuple[ToolDefinition, ...]:

@@ -10,15 +10,16 @@ from luckrate_otel.join.issue import Issue
 from luckrate_otel.join.kinds import Kinds
 from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
+from luckrate_otel.telemetry import Head
 
 MAIN = "main"
 
 
 class Agents:
-    """Answers for the spans of one run."""
+    """Answers for the spans of one run. top: the run's root if it is an agent, see outermost_agent()."""
 
-    def __init__(self, kinds: Kinds, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, kinds: Kinds, tree: Tree, top: str) -> None:
+        self._tree, self._top = tree, top
         # Agents that stand beside their tools instead of above them (n8n), per parent.
         self._beside: dict[str, list[Facts]] = {}
         self._agreed: dict[str, set[str]] = {}
@@ -35,13 +36,14 @@ class Agents:
                 if fact.agent:
                     for ancestor in tree.ids_above(fact.head.span_id):
                         self._agreed.setdefault(ancestor, set()).add(fact.agent)
+        self._named = bool(names or self._agreed) or any(f.agent or f.delegate for f in kinds.facts)
 
-    def of(self, execution: Execution | None, issue: Issue | None) -> str:
-        """The name, `main` where nothing tells.
+    def of(self, execution: Execution | None, issue: Issue | None) -> str | None:
+        """The name, `main` where the run names no agent; None where it cannot be told, as a span above never came.
 
         What the span says itself, then the nearest agent above it (or above a second span of the same call), then the
-        model call's, then an agent beside it that was at work, then what all its neighbours say, then the workflow's
-        name.
+        model call's, then an agent beside it that was at work, then what all its neighbours say, then the agent that
+        was given the answer, then the workflow's name.
         """
         if execution is not None and execution.fact.agent and execution.fact.role is Role.TOOL:
             return execution.fact.agent
@@ -60,7 +62,31 @@ class Agents:
             found = self._neighbours(execution.fact)
         elif found is None and issue is not None:
             found = self._neighbours(issue.source)
-        return found or self._of_workflow(ids, issue) or self._only or MAIN
+        found = found or self._listener(execution, issue) or self._of_workflow(ids, issue)
+        if found:
+            return found
+        own = execution.fact if execution else issue.source if issue else None
+        if own is not None and self._named and self._is_missing(own.head):
+            return None
+        return self._only or MAIN
+
+    def _is_missing(self, head: Head) -> bool:
+        """Whether the span of its agent may be one that never came: above it, or beside it where that is its place."""
+        return self._tree.is_cut(head.span_id, self._top) or bool(self._beside.get(head.parent_id))
+
+    def _listener(self, execution: Execution | None, issue: Issue | None) -> str | None:
+        """The agent whose model call was the first to be given the answer, if it was at work when the call was made:
+        an agent that took over begins after the handoff. Only by id, as another agent may make an equal call.
+        """
+        if issue is None or issue.heard is None or not issue.call.call_id:
+            return None
+        start_ns = execution.start_ns if execution else issue.end_ns
+        for fact in self._tree.above(issue.heard.head.span_id):
+            if fact.role is Role.TOOL:
+                return None
+            if fact.role is Role.AGENT:
+                return fact.agent if fact.head.start_ns <= start_ns else None
+        return None
 
     def _above(self, span_id: str) -> str | None:
         nameless = False
@@ -107,6 +133,12 @@ class Agents:
                 if fact.role is Role.WRAPPER and fact.agent:
                     return fact.agent
         return None
+
+
+def outermost_agent(root: Head | None, tree: Tree) -> str:
+    """The run's root if it is an agent, "" if not: whatever is above it, nothing there makes calls in this run."""
+    fact = tree.fact(root.span_id) if root else None
+    return fact.head.span_id if fact is not None and fact.role is Role.AGENT else ""
 
 
 def agent_span(issue: Issue, facts: Iterable[Facts], taken: set[str], tree: Tree) -> Facts | None:

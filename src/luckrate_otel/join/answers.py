@@ -73,15 +73,15 @@ def answered(found: Iterable[Issue], models: tuple[ModelCall, ...]) -> list[Issu
     for issue in found:
         key = key_of(issue.call)
         n = len(first.get(issue.scope, NOTHING).get(key, ())) + seen[issue.scope, key]
-        if issue.end_ns <= issue.start_ns:  # taken from a first input: it is among the first ones itself
+        if issue.turn < 0:  # taken from a first input: it is among the first ones itself
             n = seen[issue.scope, key]
         seen[issue.scope, key] += 1
-        answer = _answer(issue, key, n, pairs)
-        done.append(issue if answer is None else replace(issue, answer=answer))
+        found_in = _answer(issue, key, n, pairs)
+        done.append(issue if found_in is None else replace(issue, answer=found_in[0], heard=found_in[1].fact))
     return done
 
 
-def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> Response | None:
+def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> tuple[Response, ModelCall] | None:
     """The n-th answer to such a call in the first later input of its conversation that has it, else in any other."""
     after = bisect_left(pairs, issue.start_ns, key=lambda shown: shown[0].start_ns)
     later = (p for p in islice(pairs, after, None) if issue.source.head.span_id not in p[0].ids)
@@ -89,20 +89,22 @@ def _answer(issue: Issue, key: Key, n: int, pairs: list[Shown]) -> Response | No
     if answer is None:
         others = (p for p in islice(pairs, after, None) if p[0].scope != issue.scope)
         answer = _first_answer(others, issue, key, 0)
-    if answer is None and issue.end_ns <= issue.start_ns:
+    if answer is None and issue.turn < 0:
         answer = _first_answer([p for p in pairs if issue.source.head.span_id in p[0].ids], issue, key, n)
     return answer
 
 
-def _first_answer(pairs: Iterable[Shown], issue: Issue, key: Key, n: int) -> Response | None:
-    for _, answers, loose in pairs:
+def _first_answer(pairs: Iterable[Shown], issue: Issue, key: Key, n: int) -> tuple[Response, ModelCall] | None:
+    for model, answers, loose in pairs:
         found = nth(answers, key, n)
         if found is None and issue.call.call_id and key not in answers:
             found = loose.get(issue.call.call_id)  # the input was shortened: the answer is there, the question is not
         if found is not None:
-            return found
+            return found, model
     return None
 
 
-def _loose(parts: Iterable[Call | Response]) -> Mapping[str, Response]:
-    return {p.call_id: p for p in parts if isinstance(p, Response) and p.call_id}
+def _loose(parts: list[Call | Response]) -> Mapping[str, Response]:
+    """Answers whose question the input does not show, by id."""
+    asked = {p.call_id for p in parts if isinstance(p, Call)}
+    return {p.call_id: p for p in parts if isinstance(p, Response) and p.call_id and p.call_id not in asked}

@@ -9,6 +9,7 @@ from luckrate_otel.join.names import plain_name
 from luckrate_otel.record import record
 
 Key = tuple[str, str]
+TurnId = tuple[str, int]  # the span that shows it, and its number
 
 
 @record(frozen=True, slots=True)
@@ -16,8 +17,11 @@ class Issue:
     """A tool call that a model asked for.
 
     source: the span that shows it; by a model, or (container) only listed by the agent or crew as a whole.
-    position: its place within the turn. answer: what later input shows. last: no later call of the same
-    conversation was seen.
+    retold: only a later input tells of it. turn: 0 for what the source itself asked for; other numbers where the span
+    of the model call never came: below 0 before the source's own, above 0 after it. position: its place within the
+    turn. answer: what later input shows, heard: the model call whose input that is. last: no later call of the same
+    conversation was seen. old: shown by the first input of a conversation, so that it may have been made before this
+    run; a span with its id tells that it was not.
     """
 
     call: Call
@@ -31,6 +35,14 @@ class Issue:
     answer: Response | None = None
     last: bool = True
     shown: bool = True
+    turn: int = 0
+    old: bool = False
+    retold: bool = False
+    heard: Facts | None = None
+
+    @property
+    def turn_id(self) -> TurnId:
+        return self.source.head.span_id, self.turn
 
 
 def key_of(call: Call) -> Key:

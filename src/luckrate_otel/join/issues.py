@@ -6,28 +6,34 @@ that never became a span. Later inputs repeat them; each counts once.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from luckrate_otel.facts import Call, Facts, Text
+from luckrate_otel.facts import Call, Facts, Message, Text
 from luckrate_otel.join.answers import answered, calls_and_answers, nth, pairs_of
-from luckrate_otel.join.history import split_history
 from luckrate_otel.join.issue import Issue, Key, key_of
-from luckrate_otel.join.model_calls import ModelCall, Scope
-from luckrate_otel.join.own_ids import under_own_ids
+from luckrate_otel.join.model_calls import ModelCall, Scope, is_last
+from luckrate_otel.join.own_ids import Asked, Listed, under_own_ids
+from luckrate_otel.join.retold import with_retold
 from luckrate_otel.record import replace
 
+# Latest calls of other conversations that are searched for what one lists; a bound against quadratic cost.
+MAX_TAKEN_OVER = 512
 
-def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole: bool) -> tuple[Issue, ...]:
+
+def issues(
+    models: tuple[ModelCall, ...], containers: Iterable[Facts], is_cut: Callable[[str], bool], *, whole: bool
+) -> tuple[Issue, ...]:
     """Every tool call that was asked for in this run, answered where an answer is shown.
 
-    containers: facts of agents, workflows and crews. whole: nothing but messages tells of calls in this run, so what a
-    first input already holds of the present turn counts too.
+    containers: facts of agents, workflows and crews. is_cut: see Tree. whole: nothing but messages tells of calls in
+    this run, so what a first input already holds of the present turn counts too.
     """
     ends = {model.scope: model for model in models}  # the last call of each conversation
     heard = {model.scope for model in models if model.fact.inputs}
     found: list[Issue] = []
+    asked: list[tuple[ModelCall, list[Issue]]] = []
     going: list[Issue] = []  # of model calls that had not ended when the one at hand began
     for model in models:
         start_ns = model.fact.head.start_ns
@@ -35,16 +41,16 @@ def issues(models: tuple[ModelCall, ...], containers: Iterable[Facts], *, whole:
             going = [i for i in going if i.end_ns > start_ns]
         rivals = [i for i in going if i.source.head.scope != model.fact.head.scope] if going else None
         new = _asked(model, Counter([key_of(i.call) for i in rivals]) if rivals else None, ends, heard)
+        asked.append((model, new))
         if new:
             found += new
             going += new
     # Where no history repeats calls there is nothing to tell apart or to look up: saves 2 µs per span.
     if _repeated(models):
-        models = _under_own_ids(models, found)
-        found += _only_in_inputs(models, found, ends, heard, whole=whole)
-        found = answered(found, models)
-    found += _only_in_containers(containers, found)
-    return tuple(found)
+        under_ids = list(_under_own_ids(asked, is_cut))
+        found = with_retold(under_ids, ends, heard, whole=whole)
+        found = answered(found, tuple([model for model, _ in under_ids]))
+    return tuple(_with_listed(containers, found))
 
 
 def _repeated(models: Iterable[ModelCall]) -> bool:
@@ -67,7 +73,7 @@ def _asked(
         return found
     fact, scope = model.fact, model.scope
     start_ns, end_ns = fact.head.start_ns, fact.head.end_ns
-    last = _is_last(ends[scope], fact, start_ns)
+    last = is_last(ends[scope], fact, start_ns)
     shown = not last and scope in heard
     for position, call in enumerate(calls):
         if twins:
@@ -79,75 +85,48 @@ def _asked(
     return found
 
 
-def _is_last(own: ModelCall, source: Facts, start_ns: int) -> bool:
-    """Whether `own`, the last model call of its conversation, came no later than what this source asked for then."""
-    return own.fact.head.start_ns < start_ns or source.head.span_id in own.ids
+def _under_own_ids(
+    asked: Iterable[tuple[ModelCall, list[Issue]]], is_cut: Callable[[str], bool]
+) -> Iterable[tuple[ModelCall, list[Issue]]]:
+    """The same model calls, with the ids in their inputs under which calls were asked for: by the same conversation, by
+    others that it took over when it began (a handoff), or by model calls of which nobody knows whose they are.
+    """
+    earlier: dict[Scope, list[Asked]] = {}
+    everywhere: deque[Asked] = deque(maxlen=MAX_TAKEN_OVER)
+    cut: deque[Asked] = deque(maxlen=MAX_TAKEN_OVER)
+    for model, own in asked:
+        listed = Listed(model.fact.inputs)
+        known = earlier.get(model.scope)
+        begun_ns = model.start_ns
+        before = (a for a in (known or ()) if a.start_ns < begun_ns)
+        others = (a for a in (everywhere if known is None else cut) if a.start_ns < begun_ns)
+        inputs = under_own_ids(model.fact.inputs, listed, before, others)
+        if known is None:
+            known = earlier[model.scope] = _taken_over(everywhere, inputs) if listed.calls else []
+        if own:
+            new = [Asked(issue.call, listed, begun_ns) for issue in own]
+            known += new
+            everywhere += new
+            if is_cut(model.fact.head.span_id):
+                cut += new
+        yield model if inputs is model.fact.inputs else replace(model, fact=replace(model.fact, inputs=inputs)), own
 
 
-def _under_own_ids(models: tuple[ModelCall, ...], asked: Iterable[Issue]) -> tuple[ModelCall, ...]:
-    by_scope: dict[Scope, list[Issue]] = {}
-    for issue in asked:
-        by_scope.setdefault(issue.scope, []).append(issue)
-    done = []
-    for model in models:
-        before = (i.call for i in by_scope.get(model.scope, ()) if i.start_ns < model.start_ns)  # seldom looked at
-        inputs = under_own_ids(model.fact.inputs, before)
-        done.append(model if inputs is model.fact.inputs else replace(model, fact=replace(model.fact, inputs=inputs)))
-    return tuple(done)
+def _taken_over(asked: Iterable[Asked], inputs: tuple[Message, ...]) -> list[Asked]:
+    ids = Listed(inputs).ids
+    return [a for a in asked if a.call.call_id in ids]
 
 
-def _only_in_inputs(
-    models: tuple[ModelCall, ...],
-    known: list[Issue],
-    ends: Mapping[Scope, ModelCall],
-    heard: AbstractSet[Scope],
-    *,
-    whole: bool,
-) -> list[Issue]:
-    """Calls seen only in the history of a later call: the output that asked for them was not captured."""
-    counts = Counter(key_of(i.call) for i in known)
-    earlier: dict[Scope, ModelCall] = {}
-    since: dict[Scope, int] = {}  # start of the last model call whose inputs are shown; 0 before there is one
-    old: Counter[Key] = Counter()
-    found: list[Issue] = []
-    for model in models:
-        before, begun_ns = earlier.get(model.scope), since.get(model.scope, 0)
-        earlier[model.scope] = model
-        if model.fact.inputs:
-            since[model.scope] = model.start_ns
-        calls = [p for m in model.fact.inputs for p in m.parts if isinstance(p, Call)]
-        if not calls:
-            continue
-        listed = Counter[Key]()
-        if not begun_ns:
-            past, present = split_history(model.fact.inputs)
-            # What a conversation starts with happened before this run; what the present turn holds too, unless calls
-            # of a model came before this one whose inputs are not shown.
-            ours = whole or before is not None
-            started_with = past if ours else model.fact.inputs
-            old |= Counter(key_of(p) for m in started_with for p in m.parts if isinstance(p, Call)) - counts
-            calls = [p for m in present for p in m.parts if isinstance(p, Call)] if ours else []
-        for position, call in enumerate(calls):
-            key = key_of(call)
-            listed[key] += 1
-            if listed[key] <= counts[key] + old[key] or (before is None and listed[key] <= counts[key]):
-                continue
-            counts[key] += 1
-            start, end = (begun_ns, before.end_ns) if before else (model.start_ns, model.start_ns)
-            source = before.fact if before else model.fact
-            last = _is_last(ends[model.scope], source, start)
-            shown = not last and model.scope in heard
-            found.append(Issue(call, source, model.scope, position, start, end, last=last, shown=shown))
-    return found
-
-
-def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issue]:
-    """Calls listed only by an agent, workflow or crew span as a whole."""
-    found: list[Issue] = []
+def _with_listed(facts: Iterable[Facts], known: list[Issue]) -> list[Issue]:
+    """The known issues and the calls listed only by an agent, workflow or crew span as a whole. What an agent lists is
+    of this run, and so is a call of its conversation that was told only as perhaps older.
+    """
     listing = [f for f in facts if f.outputs and any(isinstance(p, Call) for m in f.outputs for p in m.parts)]
     if not listing:
-        return found
-    counts = Counter(key_of(i.call) for i in known)
+        return known
+    found = list(known)
+    counts = Counter(key_of(i.call) for i in known if not i.old)
+    old = {(i.scope[0], key_of(i.call)): at for at, i in enumerate(known) if i.old}
     for fact in listing:
         listed = Counter[Key]()
         answers = pairs_of(calls_and_answers(fact.outputs))
@@ -158,6 +137,9 @@ def _only_in_containers(facts: Iterable[Facts], known: list[Issue]) -> list[Issu
                 listed[key] += 1
                 position += 1
                 if listed[key] <= counts[key]:
+                    continue
+                if (at := old.pop((fact.head.span_id, key), None)) is not None:
+                    found[at] = replace(found[at], old=False)
                     continue
                 answer = nth(answers, key, listed[key] - 1)
                 scope = (fact.head.span_id, "")

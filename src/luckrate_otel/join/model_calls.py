@@ -77,6 +77,11 @@ def _model_call(group: list[Facts], tree: Tree) -> ModelCall:
     return ModelCall(first, tree.scope(first), not tree.in_a_call(first.head.span_id), ids)
 
 
+def is_last(own: ModelCall, source: Facts, start_ns: int) -> bool:
+    """Whether `own`, the last model call of its conversation, came no later than what this source asked for then."""
+    return own.fact.head.start_ns < start_ns or source.head.span_id in own.ids
+
+
 def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
     parts = [p for m in messages for p in m.parts]
     return sum(isinstance(p, Call) for p in parts), len(parts)

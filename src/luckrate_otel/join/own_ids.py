@@ -7,12 +7,16 @@ would be two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import count
 
 from luckrate_otel.content.structured import dumps
 from luckrate_otel.facts import Call, Message, Part, Response
 from luckrate_otel.join.names import plain_name
+from luckrate_otel.record import replace
 
 Kind = tuple[str, str]
 
@@ -21,35 +25,92 @@ def kind_of(call: Call) -> Kind:
     return plain_name(call.tool), dumps(call.args)
 
 
-def under_own_ids(inputs: tuple[Message, ...], asked: Iterable[Call]) -> tuple[Message, ...]:
-    """The inputs of a model call with the ids of the calls that were asked for before it, oldest first.
+class Listed:
+    """The calls that a model's inputs list, oldest first: what had been asked for before it."""
 
+    def __init__(self, inputs: Iterable[Message]) -> None:
+        self.calls = [p for m in inputs for p in m.parts if isinstance(p, Call)]
+
+    @cached_property
+    def ids(self) -> frozenset[str | None]:
+        return frozenset([c.call_id for c in self.calls])
+
+    @cached_property
+    def kinds(self) -> Counter[Kind]:
+        return Counter([kind_of(c) for c in self.calls])
+
+
+class Asked:
+    """A call that a model call asked for. start_ns: of that model call; before: what it had listed."""
+
+    def __init__(self, call: Call, before: Listed, start_ns: int = 0) -> None:
+        self.call, self.before, self.start_ns = call, before, start_ns
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.call)
+
+
+def under_own_ids(
+    inputs: tuple[Message, ...], listed: Listed, asked: Iterable[Asked], others: Iterable[Asked] = ()
+) -> tuple[Message, ...]:
+    """The inputs of a model call with the ids of the calls that were asked for before it.
+
+    listed: what they list. asked: by the same conversation, oldest first. others: by those that it may be a part of.
     A call whose id nobody asked under is taken for the oldest one of the same tool and arguments that these inputs do
-    not list by its own id; without such a one it stays as it is: it was asked for elsewhere.
+    not list by its own id. Without such a one it stays as it is, and so does one that was listed before that oldest one
+    was asked for: the span of the model call that asked for it never came.
     """
-    calls = [p for m in inputs for p in m.parts if isinstance(p, Call)]
-    known = list(asked) if calls else []
-    ids = {c.call_id for c in known if c.call_id}
-    strange = [c for c in calls if c.call_id not in ids]
+    if not listed.calls:
+        return inputs
+    known = list(asked), list(others)
+    ids = {a.call.call_id for some in known for a in some if a.call.call_id}
+    strange = [c for c in listed.calls if c.call_id not in ids]
     if not strange or (not ids and not any(c.call_id for c in strange)):
         return inputs
-    listed = {c.call_id for c in calls}
-    unlisted: dict[Kind, list[Call]] = {}
-    for call in known:
-        if call.call_id is None or call.call_id not in listed:
-            unlisted.setdefault(kind_of(call), []).append(call)
-    own = {id(c): row.pop(0) for c in strange if (row := unlisted.get(kind_of(c)))}
+    own = _own(listed, ids, [_unlisted(listed, some) for some in known if some])
     if not own:
         return inputs
-    renamed: dict[str | None, str | None] = {
-        c.call_id: own[id(c)].call_id for c in strange if id(c) in own and c.call_id
-    }
-    return tuple(replace(m, parts=tuple(_renamed(p, own, renamed) for p in m.parts)) for m in inputs)
+    renamed = {listed.calls[at].call_id: call.call_id for at, call in own.items() if listed.calls[at].call_id}
+    places = count()
+    return tuple(replace(m, parts=tuple(_renamed(p, places, own, renamed) for p in m.parts)) for m in inputs)
 
 
-def _renamed(part: Part, own: Mapping[int, Call], renamed: Mapping[str | None, str | None]) -> Part:
-    if isinstance(part, Call) and id(part) in own:
-        return replace(part, call_id=own[id(part)].call_id)
+def _unlisted(listed: Listed, asked: Iterable[Asked]) -> dict[Kind, deque[Asked]]:
+    found: dict[Kind, deque[Asked]] = {}
+    for each in asked:
+        if each.call.call_id is None or each.call.call_id not in listed.ids:
+            found.setdefault(each.kind, deque()).append(each)
+    return found
+
+
+def _own(listed: Listed, ids: AbstractSet[str], known: list[dict[Kind, deque[Asked]]]) -> dict[int, Call]:
+    """By place of a listed call, the call that was asked for: of the first of `known` that has it."""
+    own: dict[int, Call] = {}
+    made: Counter[Kind] = Counter()
+    for at, call in enumerate(listed.calls):
+        kind = kind_of(call)
+        made[kind] += 1
+        if call.call_id in ids:
+            continue
+        for unlisted in known:
+            waiting = unlisted.get(kind)
+            if not waiting:
+                continue
+            before = waiting[0].before
+            earlier = call.call_id in before.ids if call.call_id else made[kind] <= before.kinds[kind]
+            if not earlier:
+                own[at] = waiting.popleft().call
+                break
+    return own
+
+
+def _renamed(
+    part: Part, places: Iterator[int], own: Mapping[int, Call], renamed: Mapping[str | None, str | None]
+) -> Part:
+    if isinstance(part, Call):
+        call = own.get(next(places))
+        return part if call is None else replace(part, call_id=call.call_id)
     if isinstance(part, Response) and part.call_id is not None and part.call_id in renamed:
         return replace(part, call_id=renamed[part.call_id])
     return part

@@ -21,7 +21,7 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
 
     By call id; where ids are told on one side only or are of two kinds (ADK's spans and messages), by tool and
     arguments, and by tool alone where the span has no arguments. Of several, the conversation's own and the latest
-    model call win.
+    model call win. What is left over pairs with what only history tells of.
     """
     pairs = _by_id(found, issues, tree)
     if len(pairs) == len(found):
@@ -30,7 +30,7 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
     used = set(pairs.values())
     free: dict[str, list[int]] = {}
     for at in sorted(range(len(issues)), key=lambda n: (issues[n].start_ns, -issues[n].position)):
-        if at not in used:
+        if at not in used and not issues[at].old:
             free.setdefault(plain_name(issues[at].call.tool), []).append(at)
     for n, execution in enumerate(found):
         row = free.get(plain_name(execution.fact.tool or ""))
@@ -39,7 +39,28 @@ def pair(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) ->
             if best is not None:
                 pairs[n] = best
                 row.remove(best)
+    if len(pairs) < len(found) and any(issues[at].retold for row in free.values() for at in row):
+        _with_retold(found, issues, free, pairs)
     return pairs
+
+
+def _with_retold(
+    found: tuple[Execution, ...], issues: tuple[Issue, ...], free: Mapping[str, list[int]], pairs: dict[int, int]
+) -> None:
+    """Pair what is left over with calls that only history tells of, whenever that seems to have been asked for: where
+    other spans of the same turn are missing too, an earlier input may have been shown without its calls.
+    """
+    for n, execution in enumerate(found):
+        if n in pairs or execution.fact.args is None:
+            continue
+        row = free.get(plain_name(execution.fact.tool or ""), [])
+        for at in row[:MAX_LOOK_BACK]:
+            issue = issues[at]
+            told_ns = issue.heard.head.start_ns if issue.heard else execution.end_ns
+            if issue.retold and issue.call.args == execution.fact.args and execution.start_ns <= told_ns:
+                pairs[n] = at
+                row.remove(at)
+                break
 
 
 def _by_id(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) -> dict[int, int]:
@@ -54,12 +75,17 @@ def _by_id(found: tuple[Execution, ...], issues: tuple[Issue, ...], tree: Tree) 
         if not row:
             continue
         start_ns = execution.fact.head.start_ns
-        if len(row) == 1 and issues[row[0]].start_ns <= start_ns:  # an id asked for once: saves 1 µs per span
+        only = issues[row[0]]
+        if len(row) == 1 and only.start_ns <= start_ns and not only.old:  # an id asked for once: saves 1 µs per span
             pairs[n] = row.pop()
             continue
-        begun = [at for at in row if issues[at].start_ns <= start_ns]
+        scope = tree.scope(execution.fact)
+        begun = [
+            at
+            for at in row
+            if issues[at].start_ns <= start_ns and not (issues[at].old and not _is_own(issues[at], scope))
+        ]
         if begun:
-            scope = tree.scope(execution.fact)
             best = max(begun, key=lambda at: (_is_own(issues[at], scope), issues[at].start_ns, -issues[at].position))
             pairs[n] = best
             row.remove(best)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
 from luckrate_otel.content.arguments import POSITIONAL, named
 from luckrate_otel.content.results import may_tell_failure
 from luckrate_otel.facts import MAX_ERROR_CHARS, NO_RETURN, Facts, Gap, Response, ToolDefinition
-from luckrate_otel.join.agents import Agents, agent_span, handoff_span
+from luckrate_otel.join.agents import MAIN, Agents, agent_span, handoff_span
 from luckrate_otel.join.executions import Execution
-from luckrate_otel.join.issue import Issue
+from luckrate_otel.join.issue import Issue, TurnId
 from luckrate_otel.join.kinds import Kinds
 from luckrate_otel.join.names import plain_name
 from luckrate_otel.join.tree import Tree
@@ -20,6 +20,8 @@ from luckrate_otel.telemetry import NOTHING, Status, Value
 
 _MS = 1e6  # nanoseconds
 
+Turns = Mapping[TurnId, int]
+
 
 @record(frozen=True, slots=True)
 class Placed:
@@ -27,7 +29,7 @@ class Placed:
 
     step: Step
     issued_ns: int
-    order: tuple[int, int, str, int, int, str]
+    order: tuple[int, int, str, int, int, int, str]
     gaps: Mapping[str, Gap]
     call_id: str | None
 
@@ -41,38 +43,48 @@ def steps(
     tree: Tree,
     definitions: tuple[ToolDefinition, ...],
     begun_ns: int,
+    top: str,
 ) -> tuple[Placed, ...]:
-    """All steps of a run, in issue order; `t` counts from begun_ns and is never negative."""
-    agents = Agents(kinds, tree)
+    """All steps of a run, in issue order; `t` counts from begun_ns and is never negative. top: as in Agents."""
+    agents = Agents(kinds, tree, top)
     turns = _turn_starts(found, asked, pairs)
+    names = _spellings(asked, definitions) if len(pairs) < len(found) else NOTHING
     done = [
-        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns, begun_ns)
+        _ran(execution, asked[pairs[n]] if n in pairs else None, agents, definitions, turns, begun_ns, names)
         for n, execution in enumerate(found)
     ]
     if len(pairs) < len(asked):
         taken = {span for execution in found for span in execution.spans}
         used = set(pairs.values())
-        for issue in (issue for at, issue in enumerate(asked) if at not in used):
+        spanned = {plain_name(execution.fact.tool or "") for execution in found}
+        for issue in (issue for at, issue in enumerate(asked) if at not in used and not issue.old):
             span = agent_span(issue, kinds.facts, taken, tree) or handoff_span(issue, kinds.facts, taken)
-            done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns))
+            lost = plain_name(issue.call.tool) in spanned
+            done.append(_told(issue, span, agents.of(None, issue), turns, begun_ns, lost=lost))
             taken |= {span.head.span_id} if span else set()
     return tuple(sorted(done, key=attrgetter("order")))
 
 
-def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> dict[str, int]:
-    """Per model span, when its calls were issued: its end, or the first of them to start where tools run while it
-    streams.
+def _turn_starts(found: tuple[Execution, ...], asked: tuple[Issue, ...], pairs: Mapping[int, int]) -> Turns:
+    """Per turn, when its calls were issued: the end of its model call, or the first of them to start where tools run
+    while it streams. When a model call ended that never came nobody knows, so that its calls' own starts tell more.
     """
-    turns: dict[str, int] = {}
-    for issue in asked:
-        if not issue.container:
-            turns[issue.source.head.span_id] = issue.end_ns
+    turns: dict[TurnId, int] = {}
     for n, at in pairs.items():
         issue = asked[at]
         if not issue.container:
-            span_id, start_ns = issue.source.head.span_id, found[n].fact.head.start_ns
-            turns[span_id] = min(turns[span_id], start_ns)
+            turn, start_ns = issue.turn_id, found[n].fact.head.start_ns
+            turns[turn] = min(turns.get(turn, start_ns), start_ns)
+    for issue in asked:
+        if not issue.container and not issue.turn:
+            turns[issue.turn_id] = min(turns.get(issue.turn_id, issue.end_ns), issue.end_ns)
     return turns
+
+
+def _spellings(asked: Iterable[Issue], definitions: Iterable[ToolDefinition]) -> Mapping[str, str]:
+    """The names of tools as models see them, for calls of which no model call is left."""
+    names = {plain_name(d.name): d.name for d in definitions}
+    return names | {plain_name(issue.call.tool): issue.call.tool for issue in asked}
 
 
 # ---- calls that have a span --------------------------------------------------------------------
@@ -83,8 +95,9 @@ def _ran(
     issue: Issue | None,
     agents: Agents,
     definitions: tuple[ToolDefinition, ...],
-    turns: Mapping[str, int],
+    turns: Turns,
     begun_ns: int,
+    names: Mapping[str, str],
 ) -> Placed:
     fact, head = execution.fact, execution.fact.head
     args, args_gap = fact.args, None
@@ -104,33 +117,37 @@ def _ran(
     else:
         error = error or "error"
     tool = fact.tool or ""
-    if issue is not None and issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
+    if issue is None:
+        tool = names.get(plain_name(tool), tool) if names else tool
+    elif issue.call.tool != tool and plain_name(issue.call.tool) == plain_name(tool):
         tool = issue.call.tool  # as the model sees it
+    agent = agents.of(execution, issue)
     timed = issue is not None and not issue.container
-    issued = turns[issue.source.head.span_id] if timed and issue else head.start_ns
+    issued = turns[issue.turn_id] if timed and issue else head.start_ns
     step = Step(  # by position, for a third of the price
         tool,
         args,
         ok,
         result,
         _since(begun_ns, issued),
-        agents.of(execution, issue),
+        agent or MAIN,
         error,
         _since(head.start_ns, head.end_ns),
         execution.spans[0],
     )
-    gaps = NOTHING if ok is not None and args is not None and result is not None else _gaps(step, args_gap, result_gap)
+    complete = ok is not None and args is not None and result is not None and agent
+    gaps = NOTHING if complete else _gaps(step, agent, args_gap, result_gap)
     call_id = fact.call_id or (issue.call.call_id if issue else None)
     return Placed(
         step, issued, _order(issue if timed else None, issued, head.end_ns, execution.spans[0]), gaps, call_id
     )
 
 
-def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, str]:
+def _order(issue: Issue | None, issued: int, end: int = 0, span: str = "") -> tuple[int, int, str, int, int, int, str]:
     """Issue time, then the turn, then the place within it; calls that no turn shows by start, end and id."""
     if issue is None:
-        return issued, 1, "", 0, end, span
-    return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.position, end, span
+        return issued, 1, "", 0, 0, end, span
+    return issued, 0 if issue.container else 1, issue.source.head.span_id, issue.turn, issue.position, end, span
 
 
 def _arguments(
@@ -163,8 +180,8 @@ def _by_schema(fact: Facts, definitions: tuple[ToolDefinition, ...]) -> Mapping[
     return {names[0]: values[0]} | {k: v for k, v in args.items() if k != POSITIONAL}
 
 
-def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[str, Gap]:
-    found = {}
+def _gaps(step: Step, agent: str | None, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[str, Gap]:
+    found = {} if agent else {"agent": Gap.INCOMPLETE}
     if step.args is None:
         found["args"] = args_gap or Gap.NOT_CAPTURED
     if step.result is None and step.ok is not None:
@@ -177,13 +194,15 @@ def _gaps(step: Step, args_gap: Gap | None, result_gap: Gap | None) -> Mapping[s
 # ---- calls that only messages tell of ----------------------------------------------------------
 
 
-def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int], begun_ns: int) -> Placed:
-    """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded."""
+def _told(issue: Issue, span: Facts | None, agent: str | None, turns: Turns, begun_ns: int, *, lost: bool) -> Placed:
+    """A step from messages. span: where an agent ran instead of a tool, or a handoff was recorded. lost: other calls of
+    the tool have a span, so that this one's never came.
+    """
     answer = issue.answer
     ok: bool | None = None
     error = result = None
     if answer is not None:
-        ok, result = _outcome(answer), answer.result
+        ok, result = _outcome(answer, lost=lost), answer.result
         error = (result or "error")[:MAX_ERROR_CHARS] if ok is False else None
     elif span is not None:
         ok = span.head.status is not Status.ERROR
@@ -192,7 +211,7 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         # Never answered: the process died, or the run ended at this call. Where later calls of the conversation show no
         # input at all, an answer could not have been seen.
         error = NO_RETURN
-    issued = issue.end_ns if issue.container else turns.get(issue.source.head.span_id, issue.end_ns)
+    issued = issue.end_ns if issue.container else turns.get(issue.turn_id, issue.end_ns)
     if span is not None:
         issued = min(issued, span.head.start_ns)
     step = Step(
@@ -201,23 +220,24 @@ def _told(issue: Issue, span: Facts | None, agent: str, turns: Mapping[str, int]
         ok=ok,
         result=result,
         t=_since(begun_ns, issued),
-        agent=agent,
+        agent=agent or MAIN,
         error=error,
         duration=_since(span.head.start_ns, span.head.end_ns) if span is not None else None,
         span=span.head.span_id if span is not None else None,
     )
-    return Placed(step, issued, _order(issue, issued), _gaps(step, issue.call.gap, None), issue.call.call_id)
+    return Placed(step, issued, _order(issue, issued), _gaps(step, agent, issue.call.gap, None), issue.call.call_id)
 
 
-def _outcome(answer: Response) -> bool | None:
+def _outcome(answer: Response, *, lost: bool) -> bool | None:
     """Only the text can tell where nothing flags it. LangGraph's ToolNode and most hand-written loops begin a failure
     with `Error:`; what merely reads like an error may be the tool's own data, and is neither success nor failure.
+    Where a span would have told, its absence does not.
     """
     if answer.ok is not None:
         return answer.ok
     if (answer.result or "").startswith("Error:"):
         return False
-    return None if may_tell_failure(answer.result) else True
+    return None if lost or may_tell_failure(answer.result) else True
 
 
 def timed(placed: tuple[Placed, ...], start_ns: int) -> tuple[Step, ...]:

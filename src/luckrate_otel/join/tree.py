@@ -83,6 +83,16 @@ class Tree:
     def depth(self, span_id: str) -> int:
         return sum(1 for _ in self.ids_above(span_id))
 
+    def is_cut(self, span_id: str, top: str) -> bool:
+        """Whether a span above this one never came, so that nobody knows what part it played; what is above `top` plays
+        none.
+        """
+        here = span_id
+        for here in (span_id, *self.ids_above(span_id)):
+            if here == top:
+                return False
+        return here not in self._parents
+
     def in_a_call(self, span_id: str) -> bool:
         """Below a tool call: what a sub-agent says and hears there was written by a model, not by the user."""
         parent = self._parents.get(span_id)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import as_one, by_tool
-from luckrate_otel.rules.finding import at_step, call, concluded, named
+from luckrate_otel.rules.finding import agent_of, at_step, call, concluded, gap_of, named
 from luckrate_otel.rules.key import Aliases, Clause, Key, Place, block, count, entries, tool, tool_names, whole
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -69,15 +69,20 @@ AGENTS: Key[Mapping[str, Agent]] = Key("agents", _agents, NOTHING, _SHAPE, _clau
 
 
 def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
-    """A tool that is not the agent's own is hard, once per tool; a budget is soft, on the first call over it."""
+    """A tool that is not the agent's own is hard, once per tool; a budget is soft, on the first call over it. A call of
+    which nobody knows whose it is accuses no agent, and leaves the rule without an answer.
+    """
     violations: list[Violation] = []
     activated = False
+    callers = [agent_of(trajectory, index) for index in range(len(trajectory.steps))]
     for name, agent in spec.get(AGENTS).items():
-        steps = [index for index, step in enumerate(trajectory.steps) if step.agent == name]
+        steps = [index for index, caller in enumerate(callers) if caller == name]
         activated |= bool(steps)
         violations += _wrong_tools(trajectory, name, agent, steps)
         violations += _budgets(trajectory, name, agent, steps)
-    return concluded(violations, activated=activated)
+    unknown = next((index for index, caller in enumerate(callers) if caller is None), None)
+    gap = None if unknown is None else gap_of(trajectory, unknown, "agent")
+    return concluded(violations, gap=gap, activated=activated)
 
 
 def _wrong_tools(trajectory: Trajectory, name: str, agent: Agent, steps: list[int]) -> Iterator[Violation]:

@@ -110,8 +110,13 @@ def positions(trajectory: Trajectory) -> dict[str, list[int]]:
 
 
 def gap_of(trajectory: Trajectory, index: int, part: str) -> Gap:
-    """Why `args`, `result` or `ok` of a step is None."""
+    """Why `args`, `result` or `ok` of a step is None, or its agent not known."""
     return trajectory.gaps.get((index, part), Gap.NOT_CAPTURED)
+
+
+def agent_of(trajectory: Trajectory, index: int) -> str | None:
+    """Which agent made a call; None where that cannot be told."""
+    return None if (index, "agent") in trajectory.gaps else trajectory.steps[index].agent
 
 
 def concluded(violations: Iterable[Violation], *, gap: Gap | None = None, activated: bool = True) -> Outcome:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
-from luckrate_otel.rules.finding import at_step, concluded, named
+from luckrate_otel.rules.finding import agent_of, at_step, concluded, gap_of, named
 from luckrate_otel.rules.key import Key, Place, items, shown, text
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -40,27 +41,30 @@ def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
     for an answer is a return, not a handoff; and an agent that waits may hand over to another meanwhile."""
     rule = spec.get(HANDOFFS)
     allowed = rule.allowed if rule else frozenset[tuple[str, str]]()
-    waiting: list[str] = [trajectory.agent] if trajectory.agent else []
+    waiting: list[str | None] = [trajectory.agent] if trajectory.agent else []  # None: any agent
     broken: dict[tuple[str, str], Violation] = {}
     activated = False
-    for index, step in enumerate(trajectory.steps):
+    gap: Gap | None = None
+    for index in range(len(trajectory.steps)):
+        taker = agent_of(trajectory, index)
+        if taker is None:
+            gap = gap or gap_of(trajectory, index, "agent")
         if not waiting:
-            waiting.append(step.agent)
-        if step.agent in waiting:
-            del waiting[waiting.index(step.agent) + 1 :]
+            waiting.append(taker)
+        if taker in waiting:
+            del waiting[waiting.index(taker) + 1 :]
             continue
-        activated = True
-        givers = [at for at, agent in enumerate(waiting) if (agent, step.agent) in allowed]
+        activated |= taker is not None
+        givers = [at for at, agent in enumerate(waiting) if None in (agent, taker) or (agent, taker) in allowed]
         if givers:
             del waiting[givers[-1] + 1 :]
-        else:
-            broken.setdefault((waiting[-1], step.agent), _violation(trajectory, index, waiting[-1]))
-        waiting.append(step.agent)
-    return concluded(broken.values(), activated=activated)
+        elif (giver := waiting[-1]) is not None and taker is not None:
+            broken.setdefault((giver, taker), _violation(trajectory, index, giver, taker))
+        waiting.append(taker)
+    return concluded(broken.values(), gap=gap, activated=activated)
 
 
-def _violation(trajectory: Trajectory, index: int, giver: str) -> Violation:
-    taker = trajectory.steps[index].agent
+def _violation(trajectory: Trajectory, index: int, giver: str, taker: str) -> Violation:
     return at_step(
         trajectory,
         index,

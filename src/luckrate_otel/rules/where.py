@@ -10,7 +10,7 @@ from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.known import suggestion
 from luckrate_otel.model import Trajectory
-from luckrate_otel.rules.finding import gap_of
+from luckrate_otel.rules.finding import agent_of, gap_of
 from luckrate_otel.rules.key import Place, entries, shown
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
 from luckrate_otel.rules.patterns import Pattern, parse_pattern
@@ -87,7 +87,8 @@ class Condition:
         if self.field == "args":
             return gap_of(trajectory, index, "args") if step.args is None else follow(step.args, self.path)
         if self.field == "agent":
-            return [step.agent]
+            agent = agent_of(trajectory, index)
+            return gap_of(trajectory, index, "agent") if agent is None else [agent]
         if self.field == "ok":
             return gap_of(trajectory, index, "ok") if step.ok is None else [step.ok]
         if self.field == "error":

@@ -8,7 +8,8 @@ The rules, in order of strength:
 - Outermost agents under any other span (an HTTP server span) are runs of their own, unless a handoff joins them.
 - Outermost agents right under one parent that was never seen are one run: it may be the crew span of a killed process.
 - Agents with a lost span above them belong to the run whose root is the only span of the trace that has no parent, if
-  they start while it goes on: a trace is one tree, so nothing else can be above them.
+  they start while it goes on: a trace is one tree, so nothing else can be above them. A workflow or crew span is such a
+  root too when no agent right below it came.
 - A span or log record without agent above it belongs to the only run below its nearest ancestor that has any below it;
   failing that to the only run of the trace, or the only one going on when it started. This last rule waits for `final`
   while the span's ancestors are not all known, as an agent of its own may still come.
@@ -115,11 +116,14 @@ def _structural_owners(ordered: tuple[Facts, ...], lineage: Lineage) -> tuple[li
         root = lineage.fact(lineage.place(top.head.span_id).wrapper) or top
         key = joined.get(run, run)
         roots[key] = min(roots.get(key, root), root, key=fact_order)
-    if len(roots) > 1 and (whole := _whole_trace(roots, lineage)):
-        others = {run: root for run, root in roots.items() if run != whole}
-        lost = {run: whole for run, root in others.items() if _below_a_lost_span(root, roots[whole], lineage)}
-        joined = {run: lost.get(lead, lead) for run, lead in joined.items()} | lost
-        roots = {run: root for run, root in roots.items() if run not in lost}
+    if len(roots) > 1 and (whole := _whole_trace(ordered, roots, lineage)) is not None:
+        lost = {key for key, root in roots.items() if root is not whole and _below_a_lost_span(root, whole, lineage)}
+        if lost:
+            run = whole.head.span_id
+            joined = {key: run if lead in lost else lead for key, lead in joined.items()} | dict.fromkeys(lost, run)
+            roots = {key: root for key, root in roots.items() if key not in lost} | {run: whole}
+            places = zip(owners, lineage.places(ordered), strict=True)
+            owners = [owner or (run if place.wrapper == run else "") for owner, place in places]
     return [joined.get(owner, owner) for owner in owners] if joined else owners, roots
 
 
@@ -134,10 +138,13 @@ def _run_key(top: Facts, lineage: Lineage) -> str:
     return parent if parent and not lineage.seen(parent) else piece
 
 
-def _whole_trace(roots: Mapping[str, Facts], lineage: Lineage) -> str:
-    """The run whose root is the only span of the trace that has no parent, "" if there is none."""
-    whole = [run for run, root in roots.items() if not root.head.parent_id]
-    return whole[0] if len(whole) == 1 and lineage.is_only_root(roots[whole[0]].head.span_id) else ""
+def _whole_trace(ordered: tuple[Facts, ...], roots: Mapping[str, Facts], lineage: Lineage) -> Facts | None:
+    """The root of a run, or a workflow or crew, that is the only span of the trace without parent."""
+    tops = {run: root for run, root in roots.items() if not root.head.parent_id}
+    if not tops:
+        tops = {f.head.span_id: f for f in ordered if f.role is Role.WRAPPER and not (f.log or f.head.parent_id)}
+    top = next(iter(tops.values()), None)
+    return top if top is not None and len(tops) == 1 and lineage.is_only_root(top.head.span_id) else None
 
 
 def _below_a_lost_span(root: Facts, whole: Facts, lineage: Lineage) -> bool:

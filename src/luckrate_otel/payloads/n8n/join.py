@@ -144,6 +144,9 @@ def _gaps(
                 theirs = spans.gaps.get((j, name)) if j is not None else None
                 ours = payload.gaps.get((i, name)) if i is not None else None
                 found[index, name] = ours or theirs or Gap.NOT_CAPTURED
+        unknown = spans.gaps.get((j, "agent")) if j is not None else None
+        if unknown is not None and step.agent == "main":
+            found[index, "agent"] = unknown
     return found
 
 
