@@ -59,8 +59,10 @@ def _shape(value: object) -> str:
     if isinstance(value, Mapping):
         keys = sorted(map(str, value))
         shown = ", ".join(keys[:8]) + (" …" if len(keys) > 8 else "")
-        return f"an object with the keys {shown}" if keys else "an object without keys"
-    return f"an array of {len(value)}" if isinstance(value, (list, tuple)) else "a single value"
+        return f"an object with the {'key' if len(keys) == 1 else 'keys'} {shown}" if keys else "an empty object"
+    if isinstance(value, (list, tuple)):
+        return f"an array of {len(value)}" if value else "an empty array"
+    return "a single value"
 
 
 def joined(found: Iterable[Trajectory], stored: Iterable[Trajectory]) -> tuple[Trajectory, ...]:

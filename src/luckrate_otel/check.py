@@ -20,6 +20,7 @@ from luckrate_otel.model import (
     Violation,
 )
 from luckrate_otel.output import Output, judge_output
+from luckrate_otel.plural import plural
 from luckrate_otel.record import replace
 from luckrate_otel.rules.finding import on_run
 from luckrate_otel.rules.outcome import Outcome
@@ -163,7 +164,7 @@ def _listed(found: Sequence[Violation], trajectory: Trajectory, spec: Spec) -> I
     rule = found[0].rule
     for severity, count in left.items():
         if count > MAX_LISTED:
-            message = f"{count - MAX_LISTED} more findings are not listed"
+            message = f"{plural(count - MAX_LISTED, 'more finding is', 'more findings are')} not listed"
             yield on_run(trajectory, rule=rule, clause=rule, severity=severity, message=message)
 
 

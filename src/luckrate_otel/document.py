@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from luckrate_otel.errors import Problem
 from luckrate_otel.json_lines import MAX_DEPTH, MAX_VALUES, json_lines
 from luckrate_otel.paths import given_twice, join_path
 from luckrate_otel.surrogates import mend, mended
+from luckrate_otel.yaml_errors import yaml_problem
 
 # YAML 1.2 core schema (yaml.org/spec/1.2.2 §10.3.2): only these plain scalars are not text. `yes`, `off`, `012` and
 # `2024-01-01` are text.
@@ -64,7 +65,7 @@ def read_yaml(text: str, source: str) -> Document:
     try:
         nodes = list(YAML(typ="safe", pure=True).compose_all(text))
     except (YAMLError, RecursionError, ValueError) as error:
-        return Document(None, source, problems=(_yaml_problem(error),))
+        return Document(None, source, problems=(yaml_problem(error, text),))
     if len(nodes) > 1:
         line = nodes[1].start_mark.line + 1
         return Document(None, source, problems=(Problem("", "a second document starts here; keep one per file", line),))
@@ -72,15 +73,6 @@ def read_yaml(text: str, source: str) -> Document:
         return Document(None, source)
     walk = _Walk()
     return Document(walk.value(nodes[0], "", 0), source, walk.lines, tuple(walk.problems))
-
-
-def _yaml_problem(error: Exception) -> Problem:
-    if isinstance(error, MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        words = " ".join(part for part in (error.context, error.problem) if part)
-        return Problem("", f"not valid YAML: {words}", mark.line + 1 if mark else None)
-    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
-    return Problem("", f"not valid YAML: {first}")
 
 
 class _Walk:
@@ -148,6 +140,8 @@ def _scalar(node: ScalarNode) -> Any:
 
 
 def read_json(text: str, source: str) -> Document:
+    if not text.strip():
+        return Document(None, source, problems=(Problem("", "not valid JSON: the file is empty; write {}"),))
     try:
         value = mended(json.loads(text), text)
     except json.JSONDecodeError as error:
@@ -161,12 +155,22 @@ def read_json(text: str, source: str) -> Document:
     return Document(value, source, lines, tuple(problems))
 
 
+def _toml_words(words: str) -> str:
+    """tomllib's own, but for a key or table that is given twice, which it names as a tuple."""
+    names = ".".join(re.findall(r"'([^']*)'", words))
+    if words.startswith("Cannot declare"):
+        return f"the table {names} is given twice"
+    if words.startswith("Cannot mutate"):
+        return f"{names} is written whole above, and given more keys here"
+    return "a key is given twice" if words == "Cannot overwrite a value" else words
+
+
 def read_toml(text: str, source: str) -> Document:
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+)", str(error))
-        words = re.sub(r" \(at line.*\)", "", str(error))
+        words = _toml_words(re.sub(r" \(at line.*\)", "", str(error)))
         return Document(
             None, source, problems=(Problem("", f"not valid TOML: {words}", int(found[1]) if found else None),)
         )
@@ -204,5 +208,5 @@ def read_text(path: Path) -> tuple[str, Problem | None]:
         return path.read_text(encoding="utf-8-sig"), None
     except UnicodeDecodeError as error:
         return "", Problem("", f"not UTF-8 text (byte {error.start}); save it as UTF-8")
-    except OSError as error:
-        return "", Problem("", f"cannot be read: {(error.strerror or str(error)).lower()}")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        return "", Problem("", f"cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}")

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from luckrate_otel.luck import luck_rate
 from luckrate_otel.model import Severity, Verdict, VerdictLabel
+from luckrate_otel.plural import plural
 from luckrate_otel.telemetry import NOTHING
 
 
@@ -58,7 +59,7 @@ def _hard(runs: Sequence[Verdict]) -> Iterator[str]:
     if counts:
         hit = sum(any(v.severity is Severity.HARD for v in run.violations) for run in runs)
         rules = ", ".join(f"{rule} {count}" for rule, count in sorted(counts.items()))
-        yield f"hard: {_plural(counts.total(), 'violation')} in {hit} of {_plural(len(runs), 'run')} ({rules})"
+        yield f"hard: {plural(counts.total(), 'violation')} in {hit} of {plural(len(runs), 'run')} ({rules})"
 
 
 def _soft(runs: Sequence[Verdict], names: Mapping[str, str]) -> Iterator[str]:
@@ -71,7 +72,7 @@ def _soft(runs: Sequence[Verdict], names: Mapping[str, str]) -> Iterator[str]:
     for case, flags in cases.items():
         if sum(flags) * 2 > len(flags):
             name = names.get(case) or case_id(case)
-            yield f"soft: violations in {sum(flags)} of {_plural(len(flags), 'run')} of case {name}"
+            yield f"soft: violations in {sum(flags)} of {plural(len(flags), 'run')} of case {name}"
 
 
 def _not_judged(runs: Sequence[Verdict]) -> Iterator[str]:
@@ -85,7 +86,7 @@ def _not_judged(runs: Sequence[Verdict]) -> Iterator[str]:
         by_spec.setdefault((run.spec, run.spec_version), []).append(run)
     for (spec, _), its_runs in by_spec.items():
         yield from (
-            f"not_judged: {rule} was evaluated in none of {_plural(len(its_runs), 'run')} of spec {spec} ({why})"
+            f"not_judged: {rule} was evaluated in none of {plural(len(its_runs), 'run')} of spec {spec} ({why})"
             for rule, why in _unjudged_rules(its_runs)
         )
 
@@ -105,9 +106,5 @@ def _unjudged_rules(runs: Sequence[Verdict]) -> Iterator[tuple[str, str]]:
 def _too_lucky(runs: Sequence[Verdict], limit: float) -> Iterator[str]:
     rate = luck_rate(runs)
     if rate.interval is not None and rate.interval[0] > limit:
-        low = f"{rate.interval[0]:.0%}"
-        yield f"luck_rate: at least {low}, {limit:.0%} allowed ({rate.lucky} of {rate.green} green runs were lucky)"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+        low, green = f"{rate.interval[0]:.0%}", plural(rate.green, "green run")
+        yield f"luck_rate: at least {low}, {limit:.0%} allowed ({rate.lucky} lucky of {green})"

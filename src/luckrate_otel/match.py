@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from luckrate_otel.known import suggestion
 from luckrate_otel.model import Trajectory
-from luckrate_otel.rules.key import Place, entries, suggestion, texts
+from luckrate_otel.rules.key import Place, entries, texts
 from luckrate_otel.rules.patterns import pattern
 from luckrate_otel.telemetry import Value
 
@@ -23,7 +24,8 @@ def parse_match(value: Value, place: Place) -> Match:
     read: dict[str, tuple[str, ...]] = {}
     for name, item in entries(value, place, "a mapping from agent, service, adapter or attributes to patterns"):
         if name not in SHORT_NAMES and "." not in name:
-            place.at(name).problem(f"neither agent, service, adapter nor an attribute{suggestion(name, SHORT_NAMES)}")
+            hint = suggestion(name, SHORT_NAMES) or ", whose name has a dot"
+            place.at(name).problem(f"neither agent, service, adapter nor an attribute{hint}")
         read[name] = texts(item, place.at(name))
     return MappingProxyType(read)
 

@@ -7,7 +7,7 @@ A source that speaks in words this module does not know leaves the output unknow
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from luckrate_otel.facts import Evaluation
 from luckrate_otel.model import OutputSource, OutputState, Trajectory
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.arguments import parse_schema
-from luckrate_otel.rules.key import Place, entries, flag, kind, seconds, suggestion, text, texts
+from luckrate_otel.rules.key import Place, block, flag, seconds, shown, text, texts
 from luckrate_otel.rules.path import number
 from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Status, Value
@@ -222,37 +222,29 @@ def _state(right: bool) -> OutputState:
 
 def parse_output(value: Value, place: Place) -> Output:
     """Read `output:`; see docs/spec.md."""
-    block = _block(value, place, ("evaluation", "attribute", "check", "status"))
+    given = block(value, place, ("evaluation", "attribute", "check", "status"))
     return Output(
-        evaluation=_parse_evaluation(block["evaluation"], place.at("evaluation")) if "evaluation" in block else None,
-        attribute=_parse_attribute(block["attribute"], place.at("attribute")) if "attribute" in block else None,
-        check=_parse_check(block["check"], place.at("check")) if "check" in block else None,
-        status=flag(block.get("status", True), place.at("status")),
+        evaluation=_parse_evaluation(given["evaluation"], place.at("evaluation")) if "evaluation" in given else None,
+        attribute=_parse_attribute(given["attribute"], place.at("attribute")) if "attribute" in given else None,
+        check=_parse_check(given["check"], place.at("check")) if "check" in given else None,
+        status=flag(given.get("status", True), place.at("status")),
     )
-
-
-def _block(value: Value, place: Place, known: tuple[str, ...]) -> Mapping[str, Value]:
-    read = dict(entries(value, place, f"a mapping with {', '.join(known)}"))
-    for key in read:
-        if key not in known:
-            place.at(key).problem(f"unknown key{suggestion(key, known)}")
-    return read
 
 
 def _parse_evaluation(value: Value, place: Place) -> ByEvaluation:
     if isinstance(value, str):
         value = {"name": value}
-    block = _block(value, place, ("name", "label", "threshold", "wait"))
-    if "name" not in block:
+    given = block(value, place, ("name", "label", "threshold", "wait"))
+    if "name" not in given:
         place.problem("name is missing: which evaluation says that the output is right?")
-    name = text(block["name"], place.at("name")) if "name" in block else ""
+    name = text(given["name"], place.at("name")) if "name" in given else ""
     if name == EVALUATION_NAME:
         place.at("name").problem(f"{EVALUATION_NAME} is the verdict on the path, not on the output")
-    wait = seconds(block["wait"], place.at("wait")) if "wait" in block else DEFAULT_WAIT_SECONDS
+    wait = seconds(given["wait"], place.at("wait")) if "wait" in given else DEFAULT_WAIT_SECONDS
     return ByEvaluation(
         name=name,
-        labels=texts(block["label"], place.at("label")) if "label" in block else (),
-        threshold=_number(block["threshold"], place.at("threshold")) if "threshold" in block else None,
+        labels=texts(given["label"], place.at("label")) if "label" in given else (),
+        threshold=_number(given["threshold"], place.at("threshold")) if "threshold" in given else None,
         wait=wait or 0.0,
     )
 
@@ -260,25 +252,25 @@ def _parse_evaluation(value: Value, place: Place) -> ByEvaluation:
 def _parse_attribute(value: Value, place: Place) -> ByAttribute:
     if isinstance(value, str):
         return ByAttribute(text(value, place))
-    block = _block(value, place, ("key", "equals"))
-    if "key" not in block:
+    given = block(value, place, ("key", "equals"))
+    if "key" not in given:
         place.problem("key is missing: which attribute says that the output is right?")
-    equals = block.get("equals", ())
+    equals = given.get("equals", ())
     members = equals if isinstance(equals, list | tuple) else (equals,)
     return ByAttribute(
-        text(block["key"], place.at("key")) if "key" in block else "", tuple(_word(member) for member in members)
+        text(given["key"], place.at("key")) if "key" in given else "", tuple(_word(member) for member in members)
     )
 
 
 def _parse_check(value: Value, place: Place) -> ByCheck:
-    block = _block(value, place, CHECKS)
-    if not block:
+    given = block(value, place, CHECKS)
+    if not given:
         place.problem(f"checks nothing: give {', '.join(CHECKS[:-1])} or {CHECKS[-1]}")
     return ByCheck(
-        contains=texts(block["contains"], place.at("contains")) if "contains" in block else (),
-        regex=parse_pattern(block["regex"], place.at("regex")) if "regex" in block else None,
-        schema=parse_schema(block["schema"], place.at("schema")) if "schema" in block else None,
-        python=_function(block["python"], place.at("python")) if "python" in block else None,
+        contains=texts(given["contains"], place.at("contains")) if "contains" in given else (),
+        regex=parse_pattern(given["regex"], place.at("regex")) if "regex" in given else None,
+        schema=parse_schema(given["schema"], place.at("schema")) if "schema" in given else None,
+        python=_function(given["python"], place.at("python")) if "python" in given else None,
     )
 
 
@@ -286,13 +278,13 @@ def _function(value: Value, place: Place) -> Callable[[str], object] | None:
     if callable(value):
         function: Callable[[str], object] = value
         return function
-    place.problem(f"expected a function, which only a Python spec file can give, got {kind(value)}")
+    place.problem(f"expected a function, which only a Python spec file can give, got {shown(value)}")
     return None
 
 
 def _number(value: Value, place: Place) -> float | None:
     read = number(value)
     if read is None:
-        place.problem(f"expected a number, got {kind(value)}")
+        place.problem(f"expected a number, got {shown(value)}")
         return None
     return float(read)

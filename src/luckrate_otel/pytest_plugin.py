@@ -63,6 +63,7 @@ class Luckrate:
 _HANDLE: Final = pytest.StashKey[Luckrate]()
 _COLLECTOR: Final = pytest.StashKey["SpanCollector"]()
 _RECORDS: Final = pytest.StashKey[list[dict[str, Any]]]()
+_UNWRITTEN: Final = pytest.StashKey[str]()
 
 
 @pytest.fixture
@@ -92,6 +93,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MEANING)
+    target = config.getoption(REPORT)
+    if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+        raise pytest.UsageError(f"--luckrate-report {target}: must name a file in a folder that is there")
     config.stash[_RECORDS] = []
     config.pluginmanager.register(_Gatherer(config.stash[_RECORDS]))
 
@@ -101,7 +105,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(MARKER)
     runs = marker.kwargs.get("runs", 1) if marker else 1
     if not isinstance(runs, int) or runs < 1:
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: luckrate runs must be 1 or more")
+        wanted = f"luckrate runs must be a whole number from 1 on, not {runs!r}"
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: {wanted}")
     if runs > 1:
         metafunc.fixturenames.append(RUN)
         metafunc.parametrize(RUN, range(runs), ids=[f"run{number}" for number in range(runs)])
@@ -115,7 +120,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marker = item.get_closest_marker(MARKER)
     if marker is not None:
         collector = _collector(item.config)
-        item.stash[_HANDLE] = Luckrate(_specs(item, marker), _case(item, marker), collector)
+        specs = _specs(item, marker)
+        for spec in specs:
+            for warning in spec.warnings:
+                item.warn(pytest.PytestWarning(f"luckrate: spec {spec.name}: {warning}"))
+        item.stash[_HANDLE] = Luckrate(specs, _case(item, marker), collector)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -242,8 +251,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if target is not None:
         from luckrate_otel.surrogates import mend
 
-        Path(target).write_text(mend(json.dumps(summary.report(), ensure_ascii=False)) + "\n", encoding="utf-8")
-    if summary.gate.failed and session.exitstatus == pytest.ExitCode.OK:
+        text = mend(json.dumps(summary.report(), ensure_ascii=False)) + "\n"
+        try:
+            target.write_text(text, encoding="utf-8")
+        except OSError as error:  # it must not take the summary of the tests with it
+            config.stash[_UNWRITTEN] = f"{target} cannot be written: {(error.strerror or str(error)).lower()}"
+    if (summary.gate.failed or _UNWRITTEN in config.stash) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -259,6 +272,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(line)
     for line in gate_text(summary.gate, style).splitlines():
         terminalreporter.write_line(line)
+    if _UNWRITTEN in config.stash:
+        terminalreporter.write_line(f"luckrate: {config.stash[_UNWRITTEN]}", red=True)
 
 
 def _cases(verdicts: Sequence[Verdict]) -> list[str]:
@@ -305,6 +320,9 @@ def _specs(item: pytest.Item, marker: pytest.Mark) -> tuple[Spec, ...]:
     given = [*marker.args, *([marker.kwargs["spec"]] if "spec" in marker.kwargs else [])]
     if unknown or not given:
         pytest.fail(f"usage: {_MEANING}", pytrace=False)
+    for spec in given:
+        if not isinstance(spec, Spec | Mapping | str | Path):
+            pytest.fail(f"luckrate: a spec is a file, a mapping or a Spec, not {spec!r}", pytrace=False)
     try:
         return tuple(
             spec

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.errors import Problem, SpecError
+from luckrate_otel.idle import find_idle
+from luckrate_otel.known import listed, suggestion, unknown_keys
 from luckrate_otel.match import Match, fits, parse_match
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.output import OUTPUT_SHAPE, Output, parse_output
@@ -27,8 +29,7 @@ from luckrate_otel.rules.key import (
     choice,
     count,
     entries,
-    kind,
-    suggestion,
+    shown,
     text,
     texts,
     tool_name,
@@ -54,7 +55,7 @@ def _severities(value: Value, place: Place) -> Mapping[str, Severity | None]:
     for rule, item in entries(value, place, "a mapping from rule ids to severities"):
         if rule not in RULES:
             other = keys_to_ids.get(rule)
-            hint = f"; its rule id is {other!r}" if other else suggestion(rule, RULES)
+            hint = f"; its rule id is {other!r}" if other else suggestion(rule, RULES) or f"; there are {listed(RULES)}"
             place.at(rule).problem(f"no such rule{hint}")
             continue
         word = choice("off", *Severity)("off" if item is False else item, place.at(rule))
@@ -89,6 +90,7 @@ class Spec:
 
     values: the keys that were written, parsed. aliases: other name → canonical name of a tool.
     version: hash of the content, 16 hex digits; does not depend on the order of keys.
+    warnings: what it writes that has no effect.
     contents: clause, as findings name it → hash of what it says, by which findings are known again.
     rules: those that are on, in the order of the table. policy: what provenance reads of this spec; without tools when
     taint is off. Both are made once, as every run asks for them.
@@ -98,6 +100,7 @@ class Spec:
     aliases: Mapping[str, str] = field(default_factory=nothing)
     version: str = ""
     contents: Mapping[str, str] = field(default_factory=nothing, repr=False)
+    warnings: tuple[Problem, ...] = field(default=(), repr=False, compare=False)
     rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     policy: Policy = field(init=False, repr=False, compare=False)
 
@@ -118,11 +121,10 @@ class Spec:
         top = Place("", notes)
         given: object = mapping
         if not isinstance(given, Mapping):
-            top.problem(f"expected a mapping from keys to rules, got {kind(given)}")
+            top.problem(f"expected a mapping from keys to rules, got {shown(given)}")
             raise SpecError(notes.problems, source)
-        for key in mapping:
-            if key not in KEYS and key != ALIASES:
-                _unknown_key(key, top)
+        for key, message in unknown_keys(_names(mapping, top), (*KEYS, ALIASES)):
+            top.at(key).problem(message)
         notes.aliases = _aliases(mapping.get(ALIASES, {}), top.at(ALIASES))
         values = {
             key.name: key.parse(mapping[key.name], top.at(key.name)) for key in KEYS.values() if key.name in mapping
@@ -131,7 +133,10 @@ class Spec:
         if notes.problems:
             raise SpecError(sorted(notes.problems, key=_place_in_file), source)
         version = sha256(canonical(mapping).encode()).hexdigest()[:16]
-        return cls(MappingProxyType(values), notes.aliases, version, contents(KEYS.values(), mapping, notes.aliases))
+        told = contents(KEYS.values(), mapping, notes.aliases)
+        spec = cls(MappingProxyType(values), notes.aliases, version, told)
+        find_idle(spec, top)
+        return replace(spec, warnings=tuple(sorted(notes.warnings, key=_place_in_file)))
 
     def get(self, key: Key[T]) -> T:
         """The value of a key: as written, else its default."""
@@ -215,11 +220,11 @@ def select(specs: Sequence[Spec], trajectory: Trajectory) -> Spec | None:
 # ---- reading -----------------------------------------------------------------------------------
 
 
-def _unknown_key(key: object, top: Place) -> None:
-    if isinstance(key, str):
-        top.at(key).problem(f"unknown key{suggestion(key, (*KEYS, ALIASES))}")
-    else:
-        top.problem(f"expected texts as keys, got {kind(key)}")
+def _names(mapping: Mapping[Any, Value], top: Place) -> list[str]:
+    for key in mapping:
+        if not isinstance(key, str):
+            top.problem(f"expected texts as keys, got {shown(key)}")
+    return [key for key in mapping if isinstance(key, str)]
 
 
 def _aliases(value: Value, place: Place) -> Mapping[str, str]:

@@ -29,6 +29,11 @@ class SpecFile:
     source: str
     lines: Mapping[str, int]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One line each, of what the spec writes that has no effect."""
+        return tuple(f"{self.source}: {warning}" for warning in self.spec.warnings)
+
 
 def load_specs(paths: Sequence[Path]) -> tuple[Spec, ...]:
     """All specs, in the order given. Raises SpecError with the problems of every file, not just the first."""
@@ -76,10 +81,9 @@ def read_spec(path: Path) -> Document:
     """The file's values, not yet checked as a spec."""
     source = str(path)
     suffix = path.suffix.lower()
-    if suffix != ".py" and suffix not in READERS:
-        known = ", ".join([*READERS, ".py"])
-        return Document(None, source, problems=(Problem("", f"not a spec file: its name must end in {known}"),))
     text, problem = read_text(path)
+    if problem is None and suffix != ".py" and suffix not in READERS:
+        problem = Problem("", f"not a spec file: its name must end in {', '.join(READERS)} or .py")
     if problem is not None:
         return Document(None, source, problems=(problem,))
     if suffix == ".py":

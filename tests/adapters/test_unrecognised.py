@@ -35,7 +35,7 @@ def test_the_closest_adapter_is_named() -> None:
         _span("acme", "find", **{"gen_ai.x": 1}),
     ]
     assert describe([spans[0], spans[0], spans[1]]).splitlines()[-1] == (
-        "closest adapter: openinference, whose attributes or scope 2 spans share; "
+        "closest adapter: openinference, whose attributes or scope 2 spans have; "
         "but no agent span and no tool call is among them"
     )
 

@@ -132,8 +132,29 @@ def test_a_command_that_cannot_be_run_is_one_line(run: Run) -> None:
     assert run("--", "no-such-program") == (
         2,
         "",
-        "luckrate-otel: no-such-program: cannot be run: No such file or directory\n",
+        "luckrate-otel: no-such-program: cannot be run: no such file or directory\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("absent", "{path} cannot be read: no such file or directory"),
+        ("text", "no certificate or crl found; give PEM files, and the key that belongs to the certificate"),
+    ],
+)
+def test_certificates_that_cannot_be_used_are_one_line(
+    file: str, told: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the endpoint is not secure they are not looked at, as OpenTelemetry has it."""
+    (tmp_path / "text").write_text("no certificate", encoding="utf-8")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(tmp_path / file))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:9")
+    words = told.format(path=tmp_path / file)
+    line = f"luckrate-otel: environment: certificates for https://127.0.0.1:9: {words}\n"
+    assert run("--", PYTHON, "-c", "") == (2, "", line)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    assert run("--allow-empty", "--wait", 0.1, "--", PYTHON, "-c", "")[0] == 0
 
 
 def test_no_command(run: Run) -> None:

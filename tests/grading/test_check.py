@@ -309,7 +309,8 @@ def test_a_run_lists_a_hundred_findings_of_a_rule_and_counts_the_others(count: i
     assert [v.rule for v in found] == ["ground"] * listed
     if count > 100:
         assert (found[-1].step, found[-1].severity) == (None, "warn")
-        assert found[-1].message == f"ground: {count - 100} more findings are not listed"
+        said = "1 more finding is" if count == 101 else f"{count - 100} more findings are"
+        assert found[-1].message == f"ground: {said} not listed"
 
 
 def test_what_is_left_over_is_counted_by_severity() -> None:

@@ -208,7 +208,7 @@ def test_the_luck_rate_limit_is_compared_with_the_lower_end_of_the_interval() ->
     runs = counted(lucky=5, **{"pass": 5})  # 50 %, interval from 23.7 %
     assert gate(runs, max_luck_rate=0.24) == Gate(failed=False)
     assert gate(runs, max_luck_rate=0.23) == Gate(
-        failed=True, reasons=("luck_rate: at least 24%, 23% allowed (5 of 10 green runs were lucky)",)
+        failed=True, reasons=("luck_rate: at least 24%, 23% allowed (5 lucky of 10 green runs)",)
     )
     low = luck_rate(runs).interval
     assert low is not None

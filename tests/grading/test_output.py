@@ -143,13 +143,13 @@ def test_a_check_that_cannot_be_used_is_told() -> None:
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping({"output": {"check": {"python": "my_check", "schema": {"type": "strng"}}}})
     assert [str(problem) for problem in raised.value.problems] == [
-        "output.check.schema.type: not a JSON Schema: 'strng' is not valid under any of the given schemas",
-        "output.check.python: expected a function, which only a Python spec file can give, got text",
+        "output.check.schema.type: not a JSON Schema: 'strng' is no type; did you mean 'string'?",
+        "output.check.python: expected a function, which only a Python spec file can give, got 'my_check'",
     ]
 
 
 def test_a_schema_is_a_mapping() -> None:
-    with pytest.raises(SpecError, match=r"output.check.schema: expected a JSON Schema, got text"):
+    with pytest.raises(SpecError, match=r"output.check.schema: expected a JSON Schema, got 'id'"):
         Spec.from_mapping({"output": {"check": {"schema": "id"}}})
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from luckrate_otel.errors import SpecError
 from luckrate_otel.facts import CloseReason, Gap
 from luckrate_otel.model import Step, Trajectory
+from luckrate_otel.rules.key import shown
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import Spec
@@ -319,5 +320,8 @@ def test_a_window_that_is_none_is_told_with_both_ways_to_write_one(within: Any) 
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping({"leads_to": [pair("a", "b", within=within)]})
     assert [str(problem) for problem in raised.value.problems] == [
-        'leads_to[0].within: expected steps like "3 steps", seconds, or a duration like "10s" or "2m"'
+        (
+            'leads_to[0].within: expected steps like "3 steps", seconds, or a duration like "10s" or "2m", '
+            f"got {shown(within)}"
+        )
     ]

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckrate_otel import Spec
 from luckrate_otel.errors import Problem, SpecError
 from luckrate_otel.model import Severity, Trajectory
 from luckrate_otel.provenance import Policy
 from luckrate_otel.provenance.engines import ENGINES
-from luckrate_otel.rules.key import Notes, Place, seconds
+from luckrate_otel.rules.key import Notes, Place, seconds, shown
 from luckrate_otel.rules.table import RULES
 from luckrate_otel.spec import KEYS, select
 
@@ -34,25 +36,34 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
     ("mapping", "expected"),
     [
         ({"requird": []}, ["requird: unknown key; did you mean 'required'?"]),
-        ({"zzz": 1}, ["zzz: unknown key"]),
-        ({3: 1}, ["expected texts as keys, got a number"]),
-        ({"tools": "a"}, ["tools: expected a list of tool names, got text"]),
+        ({"zzz": 1}, [f"zzz: unknown key; known here: {', '.join([*KEYS, 'aliases'])}"]),
+        ({"output": {"zzz": 1, "chck": 1, "yyy": 2}},
+         ["output.zzz: unknown key; known here: evaluation, attribute, check, status",
+          "output.chck: unknown key; did you mean 'check'?", "output.yyy: unknown key"]),
+        ({"max_calls": {"a": {"max": 1, "zzz": 1}}}, ["max_calls.a.zzz: unknown key; known here: max, where, same"]),
+        ({"severity": {"zzz": "hard"}}, [f"severity.zzz: no such rule; there are {', '.join(RULES)}"]),
+        ({"match": {"zzz": "x"}},
+         ["match.zzz: neither agent, service, adapter nor an attribute, whose name has a dot"]),
+        ({3: 1}, ["expected texts as keys, got 3"]),
+        ({"tools": "a"}, ["tools: expected a list of tool names, got 'a'; write [a]"]),
+        ({"tools": "a, b]"}, ["tools: expected a list of tool names, got 'a, b]'; write [a, b]"]),
+        ({"tools": "a" * 41}, ["tools: expected a list of tool names, got text"]),
         ({"tools": ["a", 3, ""]},
-         ["tools[1]: expected a text, got a number", "tools[2]: expected a text that is not empty"]),
-        ({"required": "lookup_order"}, ["required: expected a list of tool names, got text"]),
+         ["tools[1]: expected a text, got 3; put it in quotes", "tools[2]: expected a text that is not empty"]),
+        ({"required": "look"}, ["required: expected a list of tool names, got 'look'; write [look]"]),
         ({"required": None}, ["required: expected a list of tool names, got nothing"]),
         ({"required": ["", 2.5]}, ["required[0]: expected a text that is not empty",
-                                   "required[1]: expected a text, got a number"]),
+                                   "required[1]: expected a text, got 2.5; put it in quotes"]),
         ({"name": None, "order": 3},
-         ["name: expected a text, got nothing", "order: expected one of issue, overlap, got a number"]),
-        ({"severity": {3: "hard"}}, ["severity: expected texts as keys, got a number"]),
+         ["name: expected a text, got nothing", "order: expected one of issue, overlap, got 3"]),
+        ({"severity": {3: "hard"}}, ["severity: expected texts as keys, got 3"]),
         ({"aliases": {"a": {"b"}}, "max_steps": b"8"}, ["max_steps: expected a whole number from 0 on, got bytes"]),
         ({"forbidden": {"a": 1}}, ["forbidden: expected a list of tool names, got a mapping"]),
         (
             {"tools": TOOLS, "before": [["lookup_order", "isue_refund"], ["x"], "ab", ("check_policy", "pay")]},
             [
-                "before[1]: expected a pair of calls, [a, b], or a mapping with first and then",
-                "before[2]: expected a pair of calls, [a, b], or a mapping with first and then",
+                "before[1]: expected a pair of calls, [a, b], or a mapping with first and then, got a list",
+                "before[2]: expected a pair of calls, [a, b], or a mapping with first and then, got 'ab'",
                 "before[0][1]: 'isue_refund' is not one of the spec's tools; did you mean 'issue_refund'?",
                 "before[3][1]: 'pay' is not one of the spec's tools",
             ],
@@ -71,10 +82,10 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         ({"max_steps": -1}, ["max_steps: expected a whole number from 0 on, got -1"]),
         ({"max_steps": 2.5}, ["max_steps: expected a whole number from 0 on, got 2.5"]),
         ({"max_steps": True}, ["max_steps: expected a whole number from 0 on, got true"]),
-        ({"max_steps": "8"}, ["max_steps: expected a whole number from 0 on, got text"]),
+        ({"max_steps": "8"}, ["max_steps: expected a whole number from 0 on, got '8'"]),
         ({"k": 0}, ["k: expected a whole number from 1 on, got 0"]),
-        ({"no_repeat": "yes"}, ["no_repeat: expected true or false, got text"]),
-        ({"ground": 0}, ["ground: expected true or false, got a number"]),
+        ({"no_repeat": "yes"}, ["no_repeat: expected true or false, got 'yes'"]),
+        ({"ground": 0}, ["ground: expected true or false, got 0"]),
         ({"name": ""}, ["name: expected a text that is not empty"]),
         ({"order": "time"}, ["order: expected one of issue, overlap, got 'time'"]),
         ({"order": "overlapp"}, ["order: expected one of issue, overlap, got 'overlapp'; did you mean 'overlap'?"]),
@@ -107,8 +118,8 @@ TOOLS = ["lookup_order", "check_policy", "issue_refund"]
         (
             {"output": {"evaluation": {"name": "x", "threshold": "half", "wait": "soon"}}},
             [
-                'output.evaluation.wait: expected seconds or a duration like "10s" or "2m"',
-                "output.evaluation.threshold: expected a number, got text",
+                'output.evaluation.wait: expected seconds or a duration like "10s" or "2m", got \'soon\'',
+                "output.evaluation.threshold: expected a number, got 'half'",
             ],
         ),
         (
@@ -121,7 +132,7 @@ def test_problems(mapping: Mapping[str, Any], expected: list[str]) -> None:
     assert problems(mapping) == expected
 
 
-@pytest.mark.parametrize(("given", "kind"), [([], "a list"), (None, "nothing"), ("tools", "text")])
+@pytest.mark.parametrize(("given", "kind"), [([], "a list"), (None, "nothing"), ("tools", "'tools'")])
 def test_what_is_no_mapping(given: Any, kind: str) -> None:
     with pytest.raises(SpecError, match=f"expected a mapping from keys to rules, got {kind}"):
         Spec.from_mapping(given)
@@ -133,18 +144,18 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_problems_carry_the_line_of_the_nearest_known_part_and_are_sorted_by_it() -> None:
     lines = {"tools": 2, "before": 3, "before[0]": 4, "max_steps": 9}
-    mapping = {"tools": ["a"], "before": [["a", "b"]], "max_steps": -1, "colour": 1}
+    mapping = {"tools": ["a"], "before": [["a", "b"]], "max_steps": -1, "requird": 1}
     with pytest.raises(SpecError) as raised:
         Spec.from_mapping(mapping, source="refunds.yaml", lines=lines)
     assert raised.value.problems == (
         Problem("before[0][1]", "'b' is not one of the spec's tools", 4),
         Problem("max_steps", "expected a whole number from 0 on, got -1", 9),
-        Problem("colour", "unknown key"),
+        Problem("requird", "unknown key; did you mean 'required'?"),
     )
     assert str(raised.value).splitlines() == [
         "refunds.yaml: line 4: before[0][1]: 'b' is not one of the spec's tools",
         "refunds.yaml: line 9: max_steps: expected a whole number from 0 on, got -1",
-        "refunds.yaml: colour: unknown key",
+        "refunds.yaml: requird: unknown key; did you mean 'required'?",
     ]
 
 
@@ -241,7 +252,9 @@ def test_what_is_no_duration(value: Any) -> None:
     notes = Notes()
     assert seconds(value, Place("within", notes)) is None
     assert seconds(None, Place("within", Notes())) is None
-    assert notes.problems == [Problem("within", 'expected seconds or a duration like "10s" or "2m"')]
+    assert notes.problems == [
+        Problem("within", f'expected seconds or a duration like "10s" or "2m", got {shown(value)}')
+    ]
 
 
 @pytest.mark.parametrize(("written", "k"), [({}, 5), ({"k": None}, 5), ({"k": 1}, 1), ({"k": 7}, 7)])
@@ -338,3 +351,25 @@ def test_tools_are_named_in_full(spec: dict[str, Any], path: str) -> None:
         f"{path}: tools are named in full; a * stands for nothing here"
     ]
     Spec.from_mapping({"max_step_duration": {"*": 1}, "match": {"agent": "shop-*"}})
+
+
+# ---- whatever is written ---------------------------------------------------------------------------
+
+WORDS = (
+    *("first", "then", "same", "within", "tool", "where", "times", "max", "calls", "from", "that", "check", "regex"),
+    *("a", "*", "a.b <= 3"),
+)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(WORDS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "aliases", "odd"]), values, max_size=4))
+def test_whatever_a_key_holds_is_read_or_told_in_one_line(written: dict[str, Any]) -> None:
+    try:
+        Spec.from_mapping(written, source="s.yaml")
+    except SpecError as error:
+        told = str(error).splitlines()
+        assert len(told) == len(error.problems)  # noqa: PT017 - most are refused, not all

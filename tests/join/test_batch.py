@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from luckrate_otel.batch import read_files
 from luckrate_otel.facts import CloseReason
+from luckrate_otel.otlp.files import FORMS
 from tests.captured import TRACES
 
 PAYLOADS = Path(__file__).parents[1] / "payloads" / "captured"
@@ -46,3 +50,21 @@ def test_two_invocations_of_one_conversation_are_two_runs_that_know_each_other()
     assert [s.tool for s in second.steps] == ["check_policy", "escalate_to_human"]
     assert second.history.turns == ("Please look up order 88213.",)
     assert [s.tool for s in second.history.steps] == ["lookup_order"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("{}", "an empty object"),
+        ('{"a": 1}', "an object with the key a"),
+        ('{"b": 1, "a": 2}', "an object with the keys a, b"),
+        (json.dumps({f"k{n}": n for n in range(9)}), "an object with the keys k0, k1, k2, k3, k4, k5, k6, k7 …"),
+        ("[]", "an empty array"),
+        ("[1, 2]", "an array of 2"),
+    ],
+)
+def test_what_is_no_run_is_told_by_its_shape(text: str, shape: str, tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(text, encoding="utf-8")
+    found = read_files([str(tmp_path / "f.json")])
+    assert found.trajectories == ()
+    assert found.unrecognised == f"JSON of no known form, {shape}; {FORMS}"

@@ -118,18 +118,18 @@ DAMAGED: dict[str, tuple[bytes, tuple[Span, ...], tuple[FileProblem, ...]]] = {
     "last line cut": (
         _lines(_traces(A)) + _lines(_traces(B))[:40],
         (_span(A),),
-        (_problem(2, "not JSON: Unterminated string starting at line 1 column 37"),),
+        (_problem(2, "not JSON: Unterminated string starting at column 37"),),
     ),
     "first line cut": (
         _lines(_traces(B))[40:] + _lines(_traces(A)),
         (_span(A),),
-        (_problem(1, "not JSON: Expecting value at line 1 column 1"),),
+        (_problem(1, "not JSON: Expecting value at column 1"),),
     ),
     "first of three is bad": (
         b"{nope}\n" + _lines(_traces(A)) + b"7\n",
         (_span(A),),
         (
-            _problem(1, "not JSON: Expecting property name enclosed in double quotes at line 1 column 2"),
+            _problem(1, "not JSON: Expecting property name enclosed in double quotes at column 2"),
             _problem(3, "JSON, but neither an object nor an array"),
         ),
     ),
@@ -214,10 +214,10 @@ UNUSABLE: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "f: the file is empty"),
     "blank": (b" \n\t\n", "f: the file is empty"),
     "text": (b"hello world", "f: neither JSON nor OTLP protobuf"),
-    "a cut object": (b'{"resourceSpans": [', "f:1: not JSON: Expecting value at line 1 column 20"),
+    "a cut object": (b'{"resourceSpans": [', "f:1: not JSON: Expecting value at column 20"),
     "a cut object, pretty": (
         json.dumps(_traces(A), indent=1)[:-3].encode(),
-        "f: not JSON: Expecting ',' delimiter at line",
+        "f: not JSON: Expecting ',' delimiter at",
     ),
     "two bad lines": (b"{a}\n{b}\n", "f:1: not JSON: Expecting property name enclosed in double quotes"),
     "a cut gzip": (gzip.compress(b"")[:8], "f: the gzip data breaks off"),

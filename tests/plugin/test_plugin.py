@@ -183,6 +183,7 @@ def test_a_spec_file_beside_the_test_or_at_the_root(run: Any, pytester: pytest.P
         ("luckrate('none.yaml')", "none.yaml: cannot be read: no such file or directory"),
         ("luckrate({'forbiden': []})", "forbiden: unknown key"),
         ("luckrate()", "usage: luckrate(spec, runs=1, case=None)"),
+        ("luckrate(5)", "luckrate: a spec is a file, a mapping or a Spec, not 5"),
         ("luckrate(SPEC, k=3)", "usage: luckrate(spec, runs=1, case=None)"),
     ],
 )
@@ -193,10 +194,37 @@ def test_a_marker_that_cannot_be_used_is_an_error_of_its_test(run: Any, marker: 
     assert not any("another exception occurred" in line for line in result.outlines)
 
 
-def test_runs_must_be_a_number(run: Any) -> None:
-    result = run("@pytest.mark.luckrate(SPEC, runs=0)\ndef test_it():\n    pass\n")
+@pytest.mark.parametrize("runs", ["0", "'x'", "1.5"])
+def test_runs_must_be_a_number(run: Any, runs: str) -> None:
+    result = run(f"@pytest.mark.luckrate(SPEC, runs={runs})\ndef test_it():\n    pass\n")
     assert result.ret != 0
-    assert any("luckrate runs must be 1 or more" in line for line in [*result.outlines, *result.errlines])
+    told = f"luckrate runs must be a whole number from 1 on, not {runs}"
+    assert any(told in line for line in [*result.outlines, *result.errlines])
+
+
+def test_what_a_spec_says_in_vain_is_among_the_warnings(run: Any) -> None:
+    marker = "luckrate({'name': 'half', 'untrusted': ['look']})"
+    result = run(f'@pytest.mark.{marker}\ndef test_it():\n    agent("look")\n', "-W", "default")
+    result.assert_outcomes(passed=1)
+    told = "PytestWarning: luckrate: spec half: untrusted: the rule taint is off without privileged"
+    assert any(told in line for line in result.outlines)
+
+
+@pytest.mark.parametrize("target", [".", "absent/r.json"])
+def test_a_report_that_has_no_place_is_told_before_any_test(run: Any, target: str) -> None:
+    result = run('@pytest.mark.luckrate(SPEC)\ndef test_it():\n    agent("look")\n', "--luckrate-report", target)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: --luckrate-report {target}: must name a file in a folder that is there" in "\n".join(
+        result.errlines
+    )
+
+
+def test_a_report_that_cannot_be_written_leaves_the_summary(run: Any, pytester: pytest.Pytester) -> None:
+    (pytester.path / "loop").symlink_to("loop")
+    result = run('@pytest.mark.luckrate(SPEC)\ndef test_it():\n    agent("look")\n', "--luckrate-report", "loop")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "luckrate: loop cannot be written: too many levels of symbolic links" in result.outlines
 
 
 def test_the_fixture_needs_the_marker(run: Any) -> None:

@@ -213,9 +213,18 @@ def test_a_report_is_read_back_with_the_same_cases_with_and_without_values(value
         ("{", ":1: not JSON"),
         ("[]", ": holds no runs"),
         ('{"runs": {}}', ": holds no runs"),
-        ('{"runs": [{}]}', ": runs[0]: not a run of a report (case is missing)"),
-        ('{"runs": [3]}', ": runs[0]: not a run of a report ("),
-        ('{"runs": [{"case": "c", "run_id": "r", "task_input": null, "verdict": "good"}]}', ": runs[0]: not a run"),
+        *(
+            (f'{{"runs": [{run}]}}', f": runs[0]: not a run of a report: {words}")
+            for run, words in (
+                ("{}", "case is missing"),
+                ("3", "it holds something of another kind"),
+                (
+                    '{"case": "c", "run_id": "r", "task_input": null, "verdict": "good"}',
+                    "'good' is nothing that a report",
+                ),
+                ('{"case": "c", "run_id": "c", "verdict": "pass", "violations": [5]}', "it holds something of another"),
+            )
+        ),
     ],
 )
 def test_what_is_no_report_is_told_in_one_line(tmp_path: Path, text: str, cause: str) -> None:
@@ -224,6 +233,7 @@ def test_what_is_no_report_is_told_in_one_line(tmp_path: Path, text: str, cause:
     with pytest.raises(InputError) as error:
         read_past(file)
     assert str(error.value).startswith(f"{file}{cause}")
+    assert str(error.value).endswith("; give a report that --format json wrote")
     assert "\n" not in str(error.value)
 
 

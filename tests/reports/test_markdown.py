@@ -46,6 +46,12 @@ def test_nothing_green() -> None:
     assert "- `no_runs: nothing to judge`" in text
 
 
+def test_runs_that_were_not_graded_are_counted_by_reason() -> None:
+    reasons = ("no_spec", "no_agent", "no_spec", None)
+    text = markdown(make_report([(run(n), verdict(VerdictLabel.NOT_GRADED, reason=r)) for n, r in enumerate(reasons)]))
+    assert text.splitlines()[4] == "4 runs, 4 not graded (no reason given 1, no_agent 1, no_spec 2)."
+
+
 def test_what_telemetry_says_is_inert() -> None:
     text = markdown(report())
     assert "s3cret" not in text

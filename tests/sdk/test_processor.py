@@ -447,3 +447,10 @@ def test_its_thread_does_not_keep_it_alive() -> None:
     thread.join(10)
     assert not thread.is_alive()
     assert gone() is None
+
+
+def test_what_a_spec_says_in_vain_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    Bench([SPEC, {"name": "half", "privileged": ["pay"]}]).provider.shutdown()
+    assert [record.getMessage() for record in caplog.records] == [
+        "spec half: privileged: the rule taint is off without untrusted (tools whose results strangers may write)"
+    ]

@@ -84,6 +84,7 @@ FILES = [
     ("tls", f"tls: {{cert: {CERTS}/server.pem, key: {CERTS}/other.key}}", "key values mismatch" + ADVICE),
     ("auth.bearer_file", "auth: {bearer_file: absent}", ABSENT),
     ("auth.bearer_file", "auth: {bearer_file: empty}", "empty holds no token"),
+    ("auth.bearer_file", "auth: {bearer_file: binary}", "binary holds no token: it is not UTF-8 text"),
 ]
 CASES = [
     (f"{key}.{what}", section, shape.format(given), cause)
@@ -102,6 +103,7 @@ def test_a_file_that_cannot_be_used(
     """Where a pipeline checks the configuration its secrets are not there, so that is a warning to `config check`."""
     (tmp_path / "broken").write_text("no certificate", encoding="utf-8")
     (tmp_path / "empty").touch()
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
     file = tmp_path / "c.yaml"
     file.write_text(configuration(**{section: value}), encoding="utf-8")
     told = f"{key}: {cause if ADVICE in cause else f'{tmp_path}/{cause}'}"
@@ -112,6 +114,22 @@ def test_a_file_that_cannot_be_used(
         assert (status, err) == (0, f"luckrate-otel: warning: {told}; the processor does not start without it\n")
     else:
         assert (status, err) == (2, f"luckrate-otel: {file}: {told}\n")
+
+
+def test_a_journal_below_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that is not there yet is made at start, and is no problem."""
+    file = tmp_path / "c.yaml"
+    for path, told in (
+        (
+            "c.yaml",
+            f"luckrate-otel: {file}: journal.path: {file} is no folder; name another folder, or write journal: none\n",
+        ),
+        ("absent/journal", ""),
+    ):
+        file.write_text(configuration(journal=f"{{path: {path}}}"), encoding="utf-8")
+        assert cli.main(["config", "check", "--config", str(file)]) == (2 if told else 0)
+        assert capsys.readouterr().err == told
+    assert not (tmp_path / "absent").exists()
 
 
 def test_files_that_can_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

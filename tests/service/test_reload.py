@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from luckrate_otel.config import Config, parse
-from luckrate_otel.service.reload import Reloads
+from luckrate_otel.service.reload import Reloads, reload
 from luckrate_otel.spec import Spec
 from tests.next_hop import within
 
@@ -51,3 +56,12 @@ def test_the_configuration_of_the_last_signal_stays_however_long_the_first_takes
         assert (server.settles, server.outcomes) == ([1, 2], ["applied", "applied"])
 
     within(20, scenario)
+
+
+def test_what_the_new_specs_say_in_vain_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "half.yaml"
+    path.write_text("untrusted: [read]\n", encoding="utf-8")
+    within(20, lambda: reload(Server(), lambda: replace(told(1), specs=(path,))))
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        f"{path}: line 1: untrusted: the rule taint is off without privileged (tools that no such data may reach)"
+    ]

@@ -408,5 +408,5 @@ def test_what_waits_for_a_destination_that_is_gone_is_counted_and_said(
 
     within(30, scenario)
     assert [line for line in caplog.messages if "not configured" in line] == [
-        "destination old is not configured any more; 2 requests for it (4 spans or records) are dropped"
+        "destination old is not configured any more; dropped: 2 requests for it (4 spans or records)"
     ]

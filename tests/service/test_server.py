@@ -554,6 +554,19 @@ def test_the_admin_page_says_what_is_going_on() -> None:
     within(20, scenario)
 
 
+def test_the_first_page_of_each_address_lists_the_others() -> None:
+    async def scenario() -> None:
+        async with grpc_next_hop() as hop, running(configuration(hop.endpoint)) as server:
+            for name, pages in (("admin", ["/healthz", "/readyz", "/status"]), ("prometheus", ["/metrics"])):
+                base = f"http://{server.addresses[name]}"
+                status, page = await get(f"{base}/")
+                assert (status, [line.partition(" ")[0] for line in page.splitlines()]) == (200, pages)
+                assert [(await get(f"{base}{path}"))[0] for path in pages] == [200] * len(pages)
+                assert (await get(f"{base}/other"))[0] == 404
+
+    within(20, scenario)
+
+
 def test_a_gateway_that_exports_before_its_agents_leaves_each_its_own_run() -> None:
     def body(*spans: tuple[int, int, str]) -> bytes:
         made = [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -134,6 +135,26 @@ SHARE = "between 0 and 1, such as 0.05, not"
         ([], "the following arguments are required: COMMAND (see luckrate-otel --help)"),
         (["chekc"], "argument COMMAND: invalid choice: 'chekc'"),
         (["check", "x"], "the following arguments are required: --spec (see luckrate-otel check --help)"),
+        (
+            ["exec", "true", "--spec", "s"],
+            "the following arguments are required: --spec; options stand before CMD (see luckrate-otel exec --help)",
+        ),
+        *(
+            (words, f"argument {words[-2] if words[-2].startswith('--') else 'FILE'}: must name a file, not ''")
+            for words in (
+                ["check", "--spec", "s", "x", ""],
+                ["steps", ""],
+                ["spec", "check", ""],
+                ["spec", "infer", ""],
+                ["check", "x", "--spec", ""],
+                ["serve", "--config", ""],
+                ["config", "check", "--spec", ""],
+                ["check", "x", "--spec", "s", "--baseline", ""],
+                ["spec", "test", "--spec", "s", "--good", ""],
+            )
+        ),
+        (["compare", "a", ""], "argument B: must name a file, not ''"),
+        (["spec", "infer", "x", "--name", " "], "argument --name: must be a name, not ' '"),
         (["steps", "x", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
         *(
             (
@@ -242,7 +263,7 @@ def test_check_as_json(run: Run, traces: Path, spec: Path, show: bool) -> None:
     assert list(report["runs"][0]) == [
         *("run_id", "trace_ids", "conversation_id", "adapters", "agent", "task_input", "final_output"),
         *("close_reason", "coverage", "steps", "spec", "spec_version", "case", "output", "output_source", "path"),
-        *("verdict", "violations", "not_evaluated", "vacuous"),
+        *("verdict", "reason", "violations", "not_evaluated", "vacuous"),
     ]
     assert list(report["runs"][0]["violations"][0]) == [
         *("rule", "clause", "severity", "message", "step", "tool", "argument", "sources", "evidence", "span"),
@@ -314,6 +335,40 @@ def test_spec_check(run: Run, spec: Path, tmp_path: Path) -> None:
     assert err.startswith(f"luckrate-otel: {bad}: line 1: forbiden: unknown key")
 
 
+def test_what_a_file_says_cannot_drive_the_terminal(run: Run, spec: Path) -> None:
+    spec.write_text('name: "a\\n\\e[2Jb"\n', encoding="utf-8")
+    assert run("spec", "check", spec)[1].startswith(f"{spec}: a\\n\\x1b[2Jb, version ")
+    spec.write_text('"\\e[2Jforbidden": []\n', encoding="utf-8")
+    assert run("spec", "check", spec)[2].startswith(f"luckrate-otel: {spec}: line 1: \\x1b[2Jforbidden: unknown key")
+    assert run("steps", "\x1b[2J")[2] == "luckrate-otel: \\x1b[2J: cannot be read: no such file or directory\n"
+
+
+HALF = "name: half\nuntrusted: [read]\n"
+HALF_TOLD = "line 2: untrusted: the rule taint is off without privileged (tools that no such data may reach)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["spec", "check"],
+        ["check", "TRACES", "--spec"],
+        ["spec", "test", "--good", "TRACES", "--spec"],
+        ["exec", "--allow-empty", "--spec", "SPEC", "--", "true"],
+        ["config", "check", "--spec"],
+        ["serve", "--dry-run", "--spec"],
+    ],
+)
+def test_what_a_spec_says_in_vain_is_warned_of(
+    run: Run, traces: Path, spec: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    spec.write_text(HALF, encoding="utf-8")
+    given = [{"TRACES": str(traces), "SPEC": str(spec)}.get(word, word) for word in words]
+    status, _, err = run(*given, *([] if "exec" in words else [spec]))
+    assert status == 0
+    assert f"luckrate-otel: warning: {spec}: {HALF_TOLD}" in err
+
+
 def test_config_check(run: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "s3cret")
     config = tmp_path / "c.yaml"
@@ -350,7 +405,7 @@ def test_config_problems_are_all_told(run: Run, tmp_path: Path) -> None:
         assert (status, out) == (2, "")
         assert err == (
             f"luckrate-otel: {config}: line 2: mode: must be inline or tap (it is 'x')\n"
-            f"luckrate-otel: {config}: line 3: clocks.settel: unknown key; did you mean settle?\n"
+            f"luckrate-otel: {config}: line 3: clocks.settel: unknown key; did you mean 'settle'?\n"
         )
 
 
@@ -406,13 +461,22 @@ def test_health_says_why_not(run: Run, ready: str, path: str, reason: str) -> No
     assert run("health", "--endpoint", f"http://{ready}/{path}") == (1, "", err)
 
 
+def test_health_of_what_speaks_no_tls(run: Run, ready: str) -> None:
+    status, out, err = run("health", "--endpoint", f"https://{ready}")
+    told = rf"luckrate-otel: https://{ready}/readyz: not ready \(TLS failed: [a-z ]+; does it take http://\?\)\n"
+    assert (status, out) == (1, "")
+    assert re.fullmatch(told, err)
+
+
 def test_health_where_nothing_listens(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
     status, out, err = run("health", "--endpoint", endpoint)
     assert (status, out) == (1, "")
-    assert err.startswith(f"luckrate-otel: http://{endpoint}/readyz: not ready (")
-    assert err.endswith("nothing listens there: is it running, and is this its admin.endpoint?)\n")
+    assert err == (
+        f"luckrate-otel: http://{endpoint}/readyz: not ready (connection refused; nothing listens there: is it "
+        "running, and is this its admin.endpoint?)\n"
+    )
 
 
 # ---- as a real process -------------------------------------------------------------------------
@@ -467,6 +531,24 @@ def test_an_address_in_use_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"luckrate-otel: {config}: ")
     assert "address already in use" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_serve_warns_of_its_specs_before_anything_else(tmp_path: Path, spec: Path) -> None:
+    """The port is taken only so that it ends by itself."""
+    spec.write_text(HALF, encoding="utf-8")
+    config = tmp_path / "c.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(
+            f"destinations: {{b: {{endpoint: 'http://127.0.0.1:9'}}}}\nspecs: [{spec.name}]\njournal: none\n"
+            f"receivers: {{grpc: {{endpoint: none}}, http: {{endpoint: {place}}}}}\n"
+            "admin: {endpoint: none}\nmetrics: {prometheus: none}\n",
+            encoding="utf-8",
+        )
+        command = [sys.executable, "-m", "luckrate_otel", "serve", "--config", str(config)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    first, *_ = done.stderr.splitlines(keepends=True)
+    assert first.partition(" ")[2] == f"WARNING {spec}: {HALF_TOLD}"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

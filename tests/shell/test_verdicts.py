@@ -89,6 +89,7 @@ def test_a_report_without_values() -> None:
                 "output_source": "status",
                 "path": "bad",
                 "verdict": "lucky",
+                "reason": None,
                 "violations": [
                     {
                         "rule": "ground",
@@ -120,6 +121,13 @@ def test_a_report_without_values() -> None:
         },
         "gate": {"failed": False, "reasons": []},
     }
+
+
+@pytest.mark.parametrize("reason", ["no_spec", "no_agent", "no_tools", "error"])
+def test_a_run_that_was_not_graded_says_why(reason: str) -> None:
+    verdict = Verdict(VerdictLabel.NOT_GRADED, PathState.UNKNOWN, OutputState.UNKNOWN, OutputSource.NONE, reason=reason)
+    run = report_json([(RUN, verdict)], luck_rate([verdict]), Gate(failed=True))["runs"][0]
+    assert (run["verdict"], run["reason"]) == ("not_graded", reason)
 
 
 def step(

@@ -113,6 +113,13 @@ def test_few_runs_propose_little_and_say_so() -> None:
     )
 
 
+def test_one_run_is_one_run() -> None:
+    assert infer(RUNS[:1]).text.splitlines()[0] == (
+        "# Proposed from 1 known-good run. Each line tells how often it held; strike what is chance."
+    )
+    assert '  - "check_policy"  # 1 of 1 run' in infer(RUNS[:1]).text.splitlines()
+
+
 def test_runs_that_could_show_no_call_say_nothing() -> None:
     blind = Trajectory(coverage=Coverage(tools=False))
     assert infer([*RUNS[:4], blind]).learnt == 4

@@ -80,7 +80,7 @@ def test_what_is_said_of_it() -> None:
     bad = Trajectory((Step("b", {}),), run_id="bad")
     found = quality(Spec.from_mapping(ORDERED), [RUN, bad])
     assert quality_text(found).splitlines() == [
-        "1 of 2 known-good runs break the spec: mend it, or the runs are not good",
+        "the spec is broken by 1 of 2 known-good runs: mend it, or the runs are not good",
         "  bad: required, before",
         "rules that never had a chance to fire: leads_to",
         "rules that could be judged in no run: max_tokens",
@@ -100,9 +100,15 @@ def test_what_is_said_of_it() -> None:
         "score": 0.2,
     }
     assert quality_text(quality(Spec.from_mapping({}), [])).splitlines() == [
-        "all 0 known-good runs keep the spec",
+        "no known-good run to judge the spec by: their telemetry shows no agent, or could not show a tool call",
         "mutants caught: none made; drop none made, duplicate none made, swap none made, alter none made",
     ]
+
+
+def test_one_good_run_is_one_run() -> None:
+    assert quality_text(quality(Spec.from_mapping({}), [RUN])).splitlines()[0] == (
+        "the spec is kept by 1 of 1 known-good run"
+    )
 
 
 def test_many_mutants_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

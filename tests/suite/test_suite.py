@@ -275,7 +275,7 @@ def test_a_long_error_is_cut() -> None:
         ([{"input": "x"}], r"cases\[0\]: name is missing"),
         ([{"name": "a"}], r"cases\[0\]: input is missing"),
         ([{**CASE}, {**CASE}], "two cases are called 'refund'"),
-        ([{**CASE, "specs": {}}], r"cases\[0\]: unknown key 'specs'; known are expect, input, name, spec"),
+        ([{**CASE, "specs": {}}], r"cases\[0\]: specs: unknown key; did you mean 'spec'?"),
     ],
 )
 def test_a_bad_suite_costs_no_run(cases: list[dict[str, Any]], words: str) -> None:
@@ -300,7 +300,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture
     rows = evaluate([CASE], Scripted(clean, lucky, KeyboardInterrupt()), k=5, results=tmp_path / "r.jsonl")
     assert labels(rows) == ["pass", "lucky"]
     assert (rows.complete, rows.planned) == (False, 5)
-    assert capsys.readouterr().err == "luckrate-otel: interrupted; 2 of 5 runs are kept\n"
+    assert capsys.readouterr().err == "luckrate-otel: interrupted; kept: 2 of 5 runs\n"
     again = evaluate([CASE], Scripted(clean, clean, clean), k=5, results=tmp_path / "r.jsonl")
     assert labels(again) == ["pass", "lucky", "pass", "pass", "pass"]
 

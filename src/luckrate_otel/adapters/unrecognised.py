@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from luckrate_otel.adapters import ADAPTERS, Adapter
+from luckrate_otel.plural import plural
 from luckrate_otel.telemetry import LogRecord, Span
 
 _SHOWN = 8  # of each kind; a file may hold thousands of scopes
@@ -32,7 +33,7 @@ def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
     seen, records = tuple(spans), tuple(logs)
     if not seen and not records:
         return "no spans and no log records"
-    lines = [f"{_count(len(seen), 'span')} and {_count(len(records), 'log record')}, none of an agent's run"]
+    lines = [f"{plural(len(seen), 'span')} and {plural(len(records), 'log record')}, none of an agent's run"]
     scopes = Counter(s.head.scope or "(no scope)" for s in seen) + Counter(r.scope or "(no scope)" for r in records)
     lines.append("scopes: " + _listed(scopes))
     lines.append(
@@ -41,10 +42,6 @@ def describe(spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> str:
     )
     lines.append(_closest(seen))
     return "\n".join(lines)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -79,5 +76,5 @@ def _closest(spans: tuple[Span, ...]) -> str:
     if not scores:
         return "closest adapter: none; no attribute of any GenAI convention is on these spans"
     name, n = scores.most_common(1)[0]
-    shared = f"closest adapter: {name}, whose attributes or scope {_count(n, 'span')} share"
+    shared = f"closest adapter: {name}, whose attributes or scope {plural(n, 'span')} {'has' if n == 1 else 'have'}"
     return f"{shared}; but no agent span and no tool call is among them"

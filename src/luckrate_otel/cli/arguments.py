@@ -30,6 +30,8 @@ class _Parser(argparse.ArgumentParser):
     """argparse, but bad usage is told in one line."""
 
     def error(self, message: str) -> NoReturn:
+        if self.prog.endswith(" exec") and "required" in message:  # all that stands behind CMD is CMD's
+            message += "; options stand before CMD"
         complain(f"{message} (see {self.prog} --help)")
         raise SystemExit(UNUSABLE)
 
@@ -67,14 +69,14 @@ def _demo(commands: _Commands[_Parser]) -> None:
 def _steps(commands: _Commands[_Parser]) -> None:
     summary = "show what each agent run in a file did, call by call"
     steps = _command(commands, "steps", summary, run.steps, ends.STEPS)
-    steps.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    steps.add_argument("files", nargs="+", type=_file, metavar="FILE", help=_FILES)
     steps.add_argument("--format", choices=("text", "json"), default="text", help="json: one run a line")
 
 
 def _check(commands: _Commands[_Parser]) -> None:
     summary = "grade the runs in a file; the gate is the exit status"
     check = _command(commands, "check", summary, run.check, ends.CHECK)
-    check.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    check.add_argument("files", nargs="+", type=_file, metavar="FILE", help=_FILES)
     _add_grading(check)
 
 
@@ -113,8 +115,8 @@ def _exec(commands: _Commands[_Parser]) -> None:
 
 def _compare(commands: _Commands[_Parser]) -> None:
     compare = _command(commands, "compare", "say what changed between two JSON reports", run.compare, ends.COMPARE)
-    compare.add_argument("a", type=Path, metavar="A", help="report of check or exec --format json, before")
-    compare.add_argument("b", type=Path, metavar="B", help="the same, after")
+    compare.add_argument("a", type=_path, metavar="A", help="report of check or exec --format json, before")
+    compare.add_argument("b", type=_path, metavar="B", help="the same, after")
     compare.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -122,17 +124,17 @@ def _spec(commands: _Commands[_Parser]) -> None:
     spec = _command(commands, "spec", "work on spec files").add_subparsers(metavar="COMMAND", required=True)
     summary = "read spec files and tell every problem"
     check = _command(spec, "check", summary, run.spec_check, ends.SPEC_CHECK)
-    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help=_SPEC_FILE)
+    check.add_argument("files", nargs="+", type=_path, metavar="FILE", help=_SPEC_FILE)
     summary = "print the JSON Schema of spec files, for editors"
     _command(spec, "schema", summary, run.spec_schema, ends.SPEC_SCHEMA)
     summary = "propose a spec from known-good runs, to be edited"
     infer = _command(spec, "infer", summary, run.spec_infer, ends.SPEC_INFER)
-    infer.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
-    infer.add_argument("--name", default="inferred", help="the spec's name; default: %(default)s")
+    infer.add_argument("files", nargs="+", type=_file, metavar="FILE", help=_FILES)
+    infer.add_argument("--name", type=_name, default="inferred", help="the spec's name; default: %(default)s")
     summary = "test a spec on known-good runs and on mutants of them"
     test = _command(spec, "test", summary, run.spec_test, ends.SPEC_TEST)
-    test.add_argument("--spec", type=Path, required=True, metavar="F", help=_SPEC_FILE)
-    test.add_argument("--good", nargs="+", required=True, metavar="FILE", help=_FILES)
+    test.add_argument("--spec", type=_path, required=True, metavar="F", help=_SPEC_FILE)
+    test.add_argument("--good", nargs="+", type=_file, required=True, metavar="FILE", help=_FILES)
     test.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -174,9 +176,9 @@ def _command(
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, metavar="F", help="YAML file; see docs/configuration.md")
+    parser.add_argument("--config", type=_path, metavar="F", help="YAML file; see docs/configuration.md")
     parser.add_argument(
-        "--spec", action="append", type=Path, metavar="F", help="spec file, instead of the configured ones; repeatable"
+        "--spec", action="append", type=_path, metavar="F", help="spec file, instead of the configured ones; repeatable"
     )
 
 
@@ -187,14 +189,17 @@ def _add_grading(parser: _Parser) -> None:
     parser.add_argument(
         "--spec",
         action="append",
-        type=Path,
+        type=_path,
         required=True,
         metavar="F",
         help=f"{_SPEC_FILE}; given several times, the first whose match fits grades a run",
     )
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="see docs/reports.md")
     parser.add_argument(
-        "--baseline", type=Path, metavar="FILE", help="JSON report of before; findings that it has do not fail the gate"
+        "--baseline",
+        type=_path,
+        metavar="FILE",
+        help="JSON report of before; findings that it has do not fail the gate",
     )
     parser.add_argument("--show-values", action="store_true", help="show task texts, arguments and results as well")
     parser.add_argument("--allow-empty", action="store_true", help="no run at all is no reason to fail")
@@ -207,6 +212,23 @@ def _add_grading(parser: _Parser) -> None:
         metavar="SHARE",
         help="fail when the Luck Rate is surely above this, 0 to 1 (lower end of its 95 %% interval)",
     )
+
+
+def _file(text: str) -> str:
+    """An unset variable in a script gives an empty one."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a file, not ''")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(_file(text))
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"must be a name, not {text!r}")
+    return text
 
 
 def _share(text: str) -> float:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luckrate_otel.cli.terminal import (
@@ -17,10 +18,12 @@ from luckrate_otel.cli.terminal import (
     UNUSABLE,
     complain,
     log_as_complaints,
+    printable,
     progress,
     style_of,
 )
 from luckrate_otel.errors import ConfigError, InputError, LuckrateError
+from luckrate_otel.plural import plural
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch
@@ -42,17 +45,16 @@ def serve(arguments: argparse.Namespace) -> int:
 def config_check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.config import as_lines, find_warnings
     from luckrate_otel.service.opening import find_unusable
-    from luckrate_otel.specfile import load_specs
 
     config = read_config(arguments)
-    specs = load_specs(config.specs)
+    files = read_specs(config.specs)
     unusable, missing = find_unusable(config)
     if unusable:
         raise ConfigError(unusable, config.source)
     for line in as_lines(config):
         print(line)
-    for spec, path in zip(specs, config.specs, strict=True):
-        print(f"spec {spec.name} ({path}), version {spec.version}")
+    for file in files:
+        print(printable(f"spec {file.spec.name} ({file.source}), version {file.spec.version}"))
     for warning in find_warnings(config):
         complain(f"warning: {warning}")
     for problem in missing:  # a pipeline checks where keys are not
@@ -65,6 +67,16 @@ def read_config(arguments: argparse.Namespace) -> Config:
 
     config = load(arguments.config, os.environ)
     return replace(config, specs=tuple(arguments.spec)) if arguments.spec else config
+
+
+def read_specs(paths: Sequence[Path]) -> tuple[SpecFile, ...]:
+    """The specs; what in them has no effect is told."""
+    from luckrate_otel.specfile import load_spec_files
+
+    files = load_spec_files(paths)
+    for warning in (warning for file in files for warning in file.warnings):
+        complain(f"warning: {warning}")
+    return files
 
 
 def demo(_: argparse.Namespace) -> int:
@@ -88,9 +100,8 @@ def steps(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> int:
     from luckrate_otel.batch import grade
-    from luckrate_otel.specfile import load_spec_files
 
-    files = load_spec_files(arguments.spec)
+    files = read_specs(arguments.spec)
     options = gate_options(arguments)
     batch = read(arguments.files, allow_empty=arguments.allow_empty)
     return report(grade(batch.trajectories, [file.spec for file in files]), files, options, arguments)
@@ -128,10 +139,9 @@ def report(
 def execute(arguments: argparse.Namespace) -> int:
     from luckrate_otel.batch import grade
     from luckrate_otel.execute import Command, execute
-    from luckrate_otel.specfile import load_spec_files
 
     log_as_complaints()
-    files = load_spec_files(arguments.spec)
+    files = read_specs(arguments.spec)
     options = gate_options(arguments)
     words = tuple(arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command)
     if not words:
@@ -148,7 +158,8 @@ def execute(arguments: argparse.Namespace) -> int:
     for reason in done.reasons:
         complain(reason)
     if done.unreadable:
-        complain(f"{done.unreadable} spans or log records could not be read, the rest is used")
+        told = plural(done.unreadable, "span or log record", "spans or log records")
+        complain(f"{told} could not be read, the rest is used")
     if not done.runs and not arguments.allow_empty:
         raise InputError(f"no agent run seen: {_in_one_line(done.seen)}")
     status = report(grade(done.runs, [file.spec for file in files]), files, options, arguments, done.reasons)
@@ -169,18 +180,16 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def spec_check(arguments: argparse.Namespace) -> int:
-    from luckrate_otel.specfile import load_spec
-
     status = PASSED
     for path in arguments.files:
         try:
-            spec = load_spec(path)
+            spec = read_specs([path])[0].spec
         except LuckrateError as error:
             complain(str(error))
             status = UNUSABLE
         else:
             rules = ", ".join(rule.id for rule in spec.rules)
-            print(f"{path}: {spec.name}, version {spec.version}, rules: {rules}")
+            print(printable(f"{path}: {spec.name}, version {spec.version}, rules: {rules}"))
     return status
 
 
@@ -201,9 +210,8 @@ def spec_infer(arguments: argparse.Namespace) -> int:
 def spec_test(arguments: argparse.Namespace) -> int:
     from luckrate_otel.quality import quality
     from luckrate_otel.reports.quality import quality_json, quality_text
-    from luckrate_otel.specfile import load_spec
 
-    spec = load_spec(arguments.spec)
+    spec = read_specs([arguments.spec])[0].spec
     found = quality(spec, read(arguments.good).trajectories)
     print(json.dumps(quality_json(found), ensure_ascii=False) if arguments.format == "json" else quality_text(found))
     return FAILED if found.failing or not found.runs else PASSED
@@ -227,13 +235,25 @@ def health(arguments: argparse.Namespace) -> int:
     except HTTPException:  # its text may be any bytes
         reason = f"what answers there does not speak HTTP; {_ELSEWHERE}"
     except OSError as error:
-        reason = str(getattr(error, "reason", error))
-        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+        cause = getattr(error, "reason", error)  # urllib puts it there
+        reason = _words(cause)
+        if isinstance(cause, ConnectionRefusedError):
             reason += f"; nothing listens there: is it running, and {_ELSEWHERE}"
     else:
         return PASSED
     complain(f"{url}: not ready ({reason})")
     return FAILED
+
+
+def _words(error: object) -> str:
+    """The system's own, without what libraries put around them."""
+    from ssl import SSLCertVerificationError, SSLError
+
+    if isinstance(error, SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, SSLError) and error.reason:
+        return f"TLS failed: {error.reason.replace('_', ' ').lower()}; does it take http://?"
+    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 _ELSEWHERE = "is this its admin.endpoint?"
@@ -266,10 +286,9 @@ def read(files: Sequence[str], *, allow_empty: bool = False) -> Batch:
     for problem in batch.problems[:MAX_PROBLEMS]:
         complain(str(problem))
     if len(batch.problems) > MAX_PROBLEMS:
-        complain(f"and {len(batch.problems) - MAX_PROBLEMS} more unusable parts")
+        complain(f"and {plural(len(batch.problems) - MAX_PROBLEMS, 'more unusable part')}")
     if batch.problems:
-        parts = "part" if len(batch.problems) == 1 else "parts"
-        complain(f"{len(batch.problems)} unusable {parts} left out, the rest is used")
+        complain(f"{plural(len(batch.problems), 'unusable part')} left out, the rest is used")
     if not batch.trajectories and not allow_empty:
         what = batch.unrecognised or "nothing in it tells of an agent"
         raise InputError(f"{_named(files)}: no agent run found: {_in_one_line(what)}")

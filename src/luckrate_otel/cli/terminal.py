@@ -29,16 +29,20 @@ def set_output(form: str) -> None:
 
 
 def complain(text: str) -> None:
+    """Names in it may come from strangers: what would move the cursor is written out."""
     for line in text.splitlines():
-        print(f"luckrate-otel: {line}", file=sys.stderr)
+        print(f"luckrate-otel: {printable(line)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class _Complaints(logging.Handler):
     """What the program's parts log, as complaints: a command that ends says all it has to say in the same way."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = record.getMessage()  # may quote what a server answered
-        complain("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in told))
+        complain(printable(record.getMessage()))  # it may quote what a server answered, and is one line
 
 
 def log_as_complaints() -> None:

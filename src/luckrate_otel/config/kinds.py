@@ -31,6 +31,14 @@ class Hidden(ValueError):
     """Like ValueError, but the value holds a secret where none belongs, so it must not be shown."""
 
 
+class OfItem(ValueError):
+    """Of one member of a list. index: which."""
+
+    def __init__(self, index: int, error: ValueError) -> None:
+        super().__init__(str(error))
+        self.index = index
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
     """A text that is never printed. `.reveal()` where it goes onto the wire."""
@@ -74,8 +82,10 @@ class Kind:
 
 
 def _text(raw: Any) -> str:
+    if isinstance(raw, int | float):  # bool is one too
+        raise ValueError("must be a text; put it in quotes")
     if not isinstance(raw, str) or not raw:
-        raise ValueError("must be a text")
+        raise ValueError("must be a text that is not empty")
     return raw
 
 
@@ -87,7 +97,7 @@ def _size(raw: Any) -> int:
     else:
         raise ValueError("must be a size such as 64MiB, or a number of bytes")
     if not 1 <= size < 2**63:
-        raise ValueError("must be a size of at least 1 byte")
+        raise ValueError("must be a size from 1 byte to 8 EiB")
     return int(size)
 
 
@@ -131,7 +141,13 @@ def _url(raw: Any) -> str:
 
 
 def _file(raw: Any) -> Path:
-    return Path(_text(raw)).expanduser()
+    path = _text(raw)
+    if "\0" in path:
+        raise ValueError("must be a path, which holds no NUL character")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ValueError("must be a path; there is no such user's home") from error
 
 
 def _secret(raw: Any) -> Secret:
@@ -143,7 +159,7 @@ def _secret(raw: Any) -> Secret:
 
 def _headers(raw: Any) -> Mapping[str, Secret]:
     if not isinstance(raw, Mapping):
-        raise ValueError("must map header names to texts")
+        raise ValueError("must map header names to texts, such as {x-api-key: '${env:KEY}'}")
     for name, value in raw.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
             raise ValueError(f"{name!r} is no header name")
@@ -185,6 +201,15 @@ def many(kind: Kind) -> Kind:
         items = raw if isinstance(raw, list) else [raw]
         if not items:
             raise ValueError("must not be empty; leave the key out instead")
-        return tuple(kind.read(item) for item in items)
+        return tuple(_read_item(kind, index, item) for index, item in enumerate(items))
 
     return Kind(f"list of {kind.label}", read, kind.secret)
+
+
+def _read_item(kind: Kind, index: int, item: Any) -> Any:
+    try:
+        return kind.read(item)
+    except Hidden:
+        raise
+    except ValueError as error:
+        raise OfItem(index, error) from error

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from luckrate_otel.config.check import find_problems
 from luckrate_otel.config.environment import read_environment, state_folder
 from luckrate_otel.config.keys import Key, settable
-from luckrate_otel.config.kinds import NONE, Address, Hidden, Secret
+from luckrate_otel.config.kinds import NONE, Address, Hidden, OfItem, Secret
 from luckrate_otel.config.tree import Config
 from luckrate_otel.document import read_text, read_yaml
 from luckrate_otel.errors import ConfigError, Problem
+from luckrate_otel.known import unknown_keys
 from luckrate_otel.paths import join_path, line_of
 
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{[^}]*\}?")
@@ -45,13 +45,15 @@ def parse(text: str, source: str, environ: Mapping[str, str]) -> Config:
     if not config.destinations and "destinations" not in reader.failed:
         destinations, problems = read_environment(environ)
         reader.problems += problems
+        reader.failed |= {"destinations"} if problems else set()
         config = replace(config, destinations=destinations)
     if config.journal is not None and config.journal.path is None:
         config = replace(config, journal=replace(config.journal, path=state_folder(environ)))
     reader.problems += [
         Problem(p.path, p.message, line_of(document.lines, p.path))
         for p in find_problems(config)
-        if not any(f"{p.path}.".startswith(f"{bad}.") or bad.startswith(f"{p.path}.") for bad in reader.failed)
+        if "" not in reader.failed
+        and not any(f"{p.path}.".startswith(f"{bad}.") or bad.startswith(f"{p.path}.") for bad in reader.failed)
     ]
     if reader.problems:
         raise ConfigError(sorted(reader.problems, key=lambda p: p.line or 0), source or "configuration")
@@ -72,24 +74,27 @@ class _Reader:
         self.failed.add(path)
         self.problems.append(Problem(path, message, line_of(self.lines, path)))
 
-    def section(self, kind: type, raw: Any, path: str) -> Any:
+    def section(self, kind: type, raw: Any, path: str, *, or_none: bool = False) -> Any:
         if raw is None:
             raw = {}
-        if not isinstance(raw, Mapping):
-            self.report(path, f"must be a mapping of keys, not {_shape(raw)}")
-            return kind()
         known = settable(kind)
+        if not isinstance(raw, Mapping):
+            off = f", or {NONE}" if or_none else ""
+            hint = f"; endpoint: {NONE} switches it off" if raw == NONE and "endpoint" in known else ""
+            self.report(path, f"must be a mapping with {', '.join(known)}{off}, not {_shape(raw)}{hint}")
+            return kind()
         values: dict[str, Any] = {}
+        unknown = dict(unknown_keys(raw, known))
         for name, value in raw.items():
             child = join_path(path, name)
-            if name not in known:
-                self.report(child, _unknown(name, list(known)))
+            if name in unknown:
+                self.report(child, unknown[name])
                 continue
             metadata = known[name].metadata
             if "none" in metadata and value == NONE:
                 values[name] = None
             elif "section" in metadata:
-                values[name] = self.section(metadata["section"], value, child)
+                values[name] = self.section(metadata["section"], value, child, or_none="none" in metadata)
             elif "named" in metadata:
                 values[name] = self.named(metadata["named"], value, child)
             else:
@@ -102,6 +107,8 @@ class _Reader:
         if not isinstance(raw, Mapping):
             self.report(path, f"must map names to sections, not {_shape(raw)}")
             return {}
+        if "" in raw:
+            self.report(path, "holds an empty name; give it one")
         return {name: self.section(kind, value, join_path(path, name)) for name, value in raw.items()}
 
     def leaf(self, spec: Key, raw: Any, path: str, values: dict[str, Any], name: str) -> None:
@@ -116,6 +123,8 @@ class _Reader:
             values[name] = self.place(spec.kind.read(value))
         except ValueError as error:
             # What came out of the environment may be a secret even where the key is none, so the reference is shown.
+            if isinstance(error, OfItem) and isinstance(raw, list):
+                path, raw = join_path(path, error.index), raw[error.index]
             shown = "" if spec.kind.secret or isinstance(error, Hidden) else f" (it is {_shape(raw)})"
             self.report(path, f"{error}{shown}")
 
@@ -151,13 +160,6 @@ class _Reader:
             return default or ""
 
         return _REFERENCE.sub(value_of, raw)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    if near:
-        return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; known here: {', '.join(known)}"
 
 
 def _shape(raw: Any) -> str:

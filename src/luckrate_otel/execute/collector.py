@@ -8,19 +8,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from luckrate_otel.config import Config
+from luckrate_otel.config import ClientTls, Config, Destination
 from luckrate_otel.config.environment import read_environment
-from luckrate_otel.errors import ConfigError, Rejected
+from luckrate_otel.errors import ConfigError, Problem, Rejected
 from luckrate_otel.execute.either import Either
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.decode import decode_log, decode_span
 from luckrate_otel.otlp.shallow import Envelope, shallow
-from luckrate_otel.service import build
+from luckrate_otel.service import build, opening
 from luckrate_otel.service.receive.answers import Accepted
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.send.sender import Sender
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.signals import Signal, spans_or_records
 from luckrate_otel.telemetry import LogRecord, Span
 
 _log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Collector:
         for sender in self._senders:
             lost = sum(item.count for item in await sender.drain(DRAIN))
             if lost:
-                _log.warning("%d spans or records did not reach %s", lost, sender.name)
+                _log.warning("%s did not reach %s", spans_or_records(lost), sender.name)
 
 
 @asynccontextmanager
@@ -103,7 +103,8 @@ async def collecting(environ: Mapping[str, str]) -> AsyncIterator[Collector]:
     destinations, problems = read_environment(environ)
     if problems:
         raise ConfigError(problems, "environment")
-    collector = Collector(build.senders(replace(Config(), destinations=destinations), None))
+    usable = {name: _with_tls_tried(destination) for name, destination in destinations.items()}
+    collector = Collector(build.senders(replace(Config(), destinations=usable), None))
     async with AsyncExitStack() as stack:
         grpc = GrpcReceiver(collector.accept)
         stack.push_async_callback(grpc.stop, GRACE)
@@ -114,3 +115,15 @@ async def collecting(environ: Mapping[str, str]) -> AsyncIterator[Collector]:
         collector.endpoint = f"http://127.0.0.1:{await either.start()}"
         yield collector
         await collector.drain()
+
+
+def _with_tls_tried(destination: Destination) -> Destination:
+    """Certificates are for secure connections only, says OpenTelemetry. Raises ConfigError for one that is no use."""
+    if not destination.endpoint.startswith("https://"):
+        return replace(destination, tls=ClientTls())
+    try:
+        opening.client_tls("", destination.tls)
+    except ConfigError as error:
+        told = [Problem(f"certificates for {destination.endpoint}", problem.message) for problem in error.problems]
+        raise ConfigError(told, "environment") from error
+    return destination

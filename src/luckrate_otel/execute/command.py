@@ -16,6 +16,7 @@ from luckrate_otel.execute.cases import with_cases
 from luckrate_otel.execute.collector import Collector, collecting
 from luckrate_otel.execute.environment import child_environment
 from luckrate_otel.model import Trajectory
+from luckrate_otel.plural import plural
 
 # Exporters flush when their process ends, so the rest comes at once; agents in other processes (a server that the
 # command calls) send every 5 s by the SDKs' default.
@@ -66,8 +67,7 @@ class Executed:
         if not bad:
             return ()
         words = ", ".join(sorted({_ended(status) for status in bad}))
-        count = len(self.statuses)
-        return (f"command: {words} in {len(bad)} of {count} {'execution' if count == 1 else 'executions'}",)
+        return (f"command: {words} in {len(bad)} of {plural(len(self.statuses), 'execution')}",)
 
 
 def _ended(status: int) -> str:
@@ -125,7 +125,7 @@ async def _run_once(command: Command, environ: Mapping[str, str], interrupted: a
     try:
         process = await asyncio.create_subprocess_exec(*command.words, stdout=_STDERR, env=dict(environ))
     except (OSError, ValueError) as error:
-        words = getattr(error, "strerror", None) or str(error)
+        words = (getattr(error, "strerror", None) or str(error)).lower()
         raise InputError(f"{command.words[0]}: cannot be run: {words}") from None
     ended = asyncio.ensure_future(process.wait())
     stopped = asyncio.ensure_future(interrupted.wait())

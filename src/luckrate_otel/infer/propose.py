@@ -24,6 +24,7 @@ from luckrate_otel.infer.orders import about_the_same, either, loose
 from luckrate_otel.infer.repeated import once_each
 from luckrate_otel.luck import wilson
 from luckrate_otel.model import Trajectory
+from luckrate_otel.plural import plural
 from luckrate_otel.provenance.tokens import trace
 from luckrate_otel.spec import Spec
 from luckrate_otel.telemetry import Value
@@ -66,14 +67,15 @@ def proposed(runs: Sequence[Trajectory], name: str = "inferred") -> Spec:
 
 
 def _heading(learnt: int, held_out: int, flagged: int, alarms: Mapping[str, int]) -> Iterator[str]:
-    yield f"# Proposed from {learnt} known-good runs. Each line tells how often it held; strike what is chance."
+    good = plural(learnt, "known-good run")
+    yield f"# Proposed from {good}. Each line tells how often it held; strike what is chance."
     interval = wilson(flagged, held_out)
     if interval is None:
         yield "# Too few runs to hold some out: how often it would raise a false alarm is not known."
         return
     rules = ", ".join(f"{rule} {count}" for rule, count in sorted(alarms.items()))
     yield (
-        f"# False alarms on {held_out} runs held out: {flagged} ({flagged / held_out:.0%}, 95 % interval "
+        f"# False alarms on {plural(held_out, 'run')} held out: {flagged} ({flagged / held_out:.0%}, 95 % interval "
         f"{interval[0]:.0%} to {interval[1]:.0%}){f': {rules}' if rules else ''}."
     )
 
@@ -100,10 +102,10 @@ def _written(runs: Sequence[Trajectory], name: str) -> tuple[dict[str, Value], l
         found_budget = budget(amounts)
         if found_budget is not None:
             mapping[key] = f"{found_budget.value}{unit}" if unit else found_budget.value
-            lines.append(f"{key}: {mapping[key]}  # p95: {_support(found_budget, 'runs')}, {found_budget.note}")
+            lines.append(f"{key}: {mapping[key]}  # p95: {_support(found_budget, 'run')}, {found_budget.note}")
     if not repeated:
         mapping["no_repeat"] = True
-        lines.append(f"no_repeat: true  # {len(runs)} of {len(runs)} runs")
+        lines.append(f"no_repeat: true  # {len(runs)} of {plural(len(runs), 'run')}")
     by_tool = {tool: found for tool, found in arguments(runs, trace).items() if found}
     if by_tool:
         mapping["args"] = {tool: _schema(found) for tool, found in by_tool.items()}
@@ -117,19 +119,19 @@ def _lists(runs: Sequence[Trajectory]) -> Iterator[tuple[str, str, list[Counted]
     """Key, what its support counts, and the clauses; what one says more exactly is not said twice."""
     same, choices = about_the_same(runs), either(runs)
     said = {(one.value["first"], one.value["then"]) for one in same} | loose(choices)
-    yield "tools", "runs", tools(runs)
-    yield "required", "runs", required(runs)
-    yield "before", "runs", [one for one in before(runs) if tuple(one.value) not in said]
-    yield "before", "calls", same
-    yield "any_of", "runs", choices
+    yield "tools", "run", tools(runs)
+    yield "required", "run", required(runs)
+    yield "before", "run", [one for one in before(runs) if tuple(one.value) not in said]
+    yield "before", "call", same
+    yield "any_of", "run", choices
 
 
 def _limits(runs: Sequence[Trajectory], *, repeated: bool) -> dict[str, tuple[Value, str]]:
     """Tool → its limit, and how often it held. repeated: some run repeats a call, so that no_repeat cannot say it."""
     found: dict[str, tuple[Value, str]] = {}
     if repeated:
-        found = {tool: (one.value, f"p95: {_support(one, 'runs')}, {one.note}") for tool, one in once_each(runs)}
-    found |= {one.value: (1, f"never more in {one.support} runs") for one in once(runs)}
+        found = {tool: (one.value, f"p95: {_support(one, 'run')}, {one.note}") for tool, one in once_each(runs)}
+    found |= {one.value: (1, f"never more in {plural(one.support, 'run')}") for one in once(runs)}
     return dict(sorted(found.items()))
 
 
@@ -152,10 +154,10 @@ def _property(one: Argument) -> dict[str, Value]:
 
 def _argument_lines(tool: str, found: Sequence[Argument]) -> Iterator[str]:
     schema = _schema(found)
-    yield f"  {_flow(tool)}:  # {found[0].calls} calls"
+    yield f"  {_flow(tool)}:  # {plural(found[0].calls, 'call')}"
     yield "    properties:"
     for one in found:
-        yield f"      {_flow(one.name)}: {_flow(_property(one))}  # given in {one.uses} of {one.calls} calls"
+        yield f"      {_flow(one.name)}: {_flow(_property(one))}  # given in {one.uses} of {plural(one.calls, 'call')}"
     if "required" in schema:
         yield f"    required: {_flow(schema['required'])}  # given in every call"
     if "from" in schema:
@@ -166,7 +168,7 @@ def _argument_lines(tool: str, found: Sequence[Argument]) -> Iterator[str]:
 
 
 def _support(one: Counted, noun: str) -> str:
-    return f"{one.support} of {one.of} {noun}"
+    return f"{one.support} of {plural(one.of, noun)}"
 
 
 def _flow(value: Value) -> str:

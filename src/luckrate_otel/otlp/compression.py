@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 from luckrate_otel.errors import TooLarge
+from luckrate_otel.plural import plural
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,7 +32,7 @@ def inflate(data: bytes, max_bytes: int) -> tuple[bytes, str]:
     if data.startswith(_ZSTD_MAGIC):
         return _collect(_unzstd(data), "zstd", max_bytes)
     if len(data) > max_bytes:
-        raise TooLarge(f"larger than {max_bytes} bytes")
+        raise TooLarge(f"larger than {plural(max_bytes, 'byte')}")
     return data, ""
 
 
@@ -41,7 +42,7 @@ def _collect(chunks: Iterator[bytes], form: str, max_bytes: int) -> tuple[bytes,
         for chunk in chunks:
             content += chunk
             if len(content) > max_bytes:
-                raise TooLarge(f"larger than {max_bytes} bytes when decompressed")
+                raise TooLarge(f"larger than {plural(max_bytes, 'byte')} when decompressed")
     except EOFError:
         return bytes(content), f"the {form} data breaks off"
     except (zlib.error, zstd.ZstdError) as error:

@@ -68,7 +68,8 @@ def load(text: bytes, *, local: bool = False) -> Any:
         raise Rejected(f"not JSON: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         words = error.msg.removesuffix(" at")  # "Unterminated string starting at"
-        raise Rejected(f"not JSON: {words} at line {error.lineno} column {error.colno}") from None
+        line = f"line {error.lineno} " if error.lineno > 1 else ""  # the text may itself be line 20 of a file
+        raise Rejected(f"not JSON: {words} at {line}column {error.colno}") from None
     except ValueError as error:
         if "digits" in str(error):  # Python's words for it are advice to programmers
             raise Rejected("not JSON that can be read: a number of too many digits") from None

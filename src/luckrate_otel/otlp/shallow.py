@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from luckrate_otel.errors import Rejected, TooLarge
 from luckrate_otel.otlp import any_value, schema
+from luckrate_otel.plural import plural
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 # Distinct resource and scope pairs remembered, so that the spans of one process share one Envelope. A process has some
@@ -79,7 +80,7 @@ def shallow(body: bytes, max_items: int | None = None) -> tuple[Group, ...]:
     if len(resources) + sum(len(resource.scopes) for resource in resources) > MAX_GROUPS:
         raise TooLarge(f"more than {MAX_GROUPS} resources and scopes in one request")
     if max_items and sum(len(scope.items) for resource in resources for scope in resource.scopes) > max_items:
-        raise TooLarge(f"more than {max_items} spans or log records in one request")
+        raise TooLarge(f"more than {plural(max_items, 'span or log record', 'spans or log records')} in one request")
     request.ClearField("resources")
     request_wire = request.SerializeToString()
     groups: list[Group] = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from luckrate_otel.facts import NO_RETURN, Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
+from luckrate_otel.plural import plural
 from luckrate_otel.provenance import Policy
 from luckrate_otel.rules.finding import argument_of, argument_path, at_step, concluded, gap_of, named, on_run
 from luckrate_otel.rules.outcome import Outcome
@@ -218,5 +219,5 @@ def _tainted(trajectory: Trajectory, argument: Argument, dirty: tuple[Source, ..
 def _cut(trajectory: Trajectory, rule: str) -> tuple[Violation, ...]:
     if len(trajectory.steps) <= MAX_STEPS:
         return ()
-    message = f"provenance was checked on the first {MAX_STEPS} of {len(trajectory.steps)} steps"
+    message = f"provenance was checked on the first {MAX_STEPS} of {plural(len(trajectory.steps), 'step')}"
     return (on_run(trajectory, rule=rule, clause=rule, severity=Severity.HARD, message=message),)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from luckrate_otel.compare import CaseChange, CaseState, Change, Comparison, Difference, Share, ToolDrift
+from luckrate_otel.plural import plural
 from luckrate_otel.reports.past import PastFinding
 from luckrate_otel.reports.text import PLAIN, Style, percent, safe
 
@@ -71,7 +72,7 @@ def _case(case: CaseChange) -> Iterator[str]:
 
 def _rest(unchanged: int, found: Comparison) -> Iterator[str]:
     if unchanged:
-        yield f"{unchanged} {'case' if unchanged == 1 else 'cases'} unchanged"
+        yield f"{plural(unchanged, 'case')} unchanged"
     for side, cases in (("A", found.only_before), ("B", found.only_after)):
         if cases:
             yield f"only in {side}: {', '.join(safe(case or NO_CASE, 60) for case in cases)}"

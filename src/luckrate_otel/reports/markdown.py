@@ -6,10 +6,12 @@ Whatever comes from telemetry stands in code spans: there neither markup nor men
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from luckrate_otel.model import Severity, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.plural import plural
 from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.graded import Report, case_label
 from luckrate_otel.reports.text import REASON_CHARACTERS, percent, safe
@@ -31,8 +33,8 @@ def markdown(report: Report) -> str:
         lines.append(f"No run of {luck.runs} was green, so there is nothing to take a share of.")
     else:
         low, high = (percent(bound) for bound in luck.interval)
-        lines.append(f"{luck.lucky} lucky of {luck.green} green runs, 95 % interval {low} to {high}.")
-    beside = [f"{luck.runs} {'run' if luck.runs == 1 else 'runs'}"]
+        lines.append(f"{luck.lucky} lucky of {plural(luck.green, 'green run')}, 95 % interval {low} to {high}.")
+    beside = [plural(luck.runs, "run")]
     beside += [f"{count} {words}" for count, words in _beside(report) if count]
     lines += ["", f"{', '.join(beside)}.", ""]
     lines += [f"- {code(reason)}" for reason in report.gate.reasons]
@@ -49,8 +51,15 @@ def _beside(report: Report) -> tuple[tuple[int, str], ...]:
         (luck.unverified, "green but unverified"),
         (failed, "with a wrong output"),
         (luck.unknown, "with unknown output"),
-        (luck.not_graded, "not graded"),
+        (luck.not_graded, f"not graded ({_reasons(report)})"),
     )
+
+
+def _reasons(report: Report) -> str:
+    """Of runs that were not graded: `no_agent 2, no_spec 1`, as the gate has it."""
+    ungraded = (verdict for _, verdict in report.runs if verdict.verdict is VerdictLabel.NOT_GRADED)
+    counts = Counter(verdict.reason or "no reason given" for verdict in ungraded)
+    return ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
 
 
 def code(text: str, limit: int = REASON_CHARACTERS) -> str:
@@ -79,7 +88,7 @@ def _cases(report: Report) -> Iterator[str]:
         numbers = (len(runs), green, labels.count(VerdictLabel.LUCKY), *counts)
         yield f"| {code(label)} | {' | '.join(map(str, numbers))} |"
     if len(rows) > MAX_CASES:
-        yield f"\n… and {len(rows) - MAX_CASES} more cases."
+        yield f"\n… and {plural(len(rows) - MAX_CASES, 'more case')}."
     yield ""
 
 
@@ -107,7 +116,7 @@ def _findings(report: Report) -> Iterator[str]:
     if not groups:
         return
     ordered = sorted(groups.values(), key=lambda group: (group.known, RANK[group.violation.severity]))
-    yield f"<details><summary>{len(groups)} {'finding' if len(groups) == 1 else 'findings'}</summary>"
+    yield f"<details><summary>{plural(len(groups), 'finding')}</summary>"
     yield ""
     yield "| severity | rule | case | runs | where | why | evidence |"
     yield "|---|---|---|--:|---|---|---|"

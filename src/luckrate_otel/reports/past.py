@@ -51,10 +51,10 @@ def read_past(path: Path) -> Past:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text; give a report that --format json wrote") from None
+        raise InputError(f"{path}: not UTF-8 text; {_ADVICE}") from None
     except (ValueError, RecursionError) as error:
         place = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else str(path)
-        raise InputError(f"{place}: not JSON; give a report that --format json wrote") from None
+        raise InputError(f"{place}: not JSON; {_ADVICE}") from None
     return past(report, str(path))
 
 
@@ -62,18 +62,26 @@ def past(report: Any, source: str = "") -> Past:
     """The runs of a report as it was parsed."""
     runs = report.get("runs") if isinstance(report, Mapping) else None
     if not isinstance(runs, list):
-        raise InputError(f"{source}: holds no runs; give a report that --format json wrote")
+        raise InputError(f"{source}: holds no runs; {_ADVICE}")
     kept = []
     for number, run in enumerate(runs):
         try:
             kept.append(_run(run))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{source}: runs[{number}]: not a run of a report ({_words(error)})") from None
+            raise InputError(f"{source}: runs[{number}]: not a run of a report: {_words(error)}; {_ADVICE}") from None
     return Past(tuple(kept), source)
 
 
 def _words(error: Exception) -> str:
-    return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+    """Python's own are about its types."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    if isinstance(error, ValueError):  # "'good' is not a valid VerdictLabel"
+        return f"{str(error).partition(' is not ')[0]} is nothing that a report says"
+    return "it holds something of another kind"
+
+
+_ADVICE = "give a report that --format json wrote"
 
 
 def _run(run: Mapping[str, Any]) -> PastRun:

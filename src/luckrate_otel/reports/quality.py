@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from luckrate_otel.plural import plural
 from luckrate_otel.quality import Quality
 
 MAX_FAILING = 20
@@ -15,14 +16,17 @@ def quality_text(found: Quality) -> str:
 
 
 def _lines(found: Quality) -> Iterator[str]:
-    if found.failing:
-        yield f"{len(found.failing)} of {found.runs} known-good runs break the spec: mend it, or the runs are not good"
+    good = plural(found.runs, "known-good run")
+    if not found.runs:
+        yield "no known-good run to judge the spec by: their telemetry shows no agent, or could not show a tool call"
+    elif found.failing:
+        yield f"the spec is broken by {len(found.failing)} of {good}: mend it, or the runs are not good"
         for run, rules in list(found.failing.items())[:MAX_FAILING]:
             yield f"  {run}: {', '.join(rules)}"
         if len(found.failing) > MAX_FAILING:
             yield f"  and {len(found.failing) - MAX_FAILING} more"
     else:
-        yield f"all {found.runs} known-good runs keep the spec"
+        yield f"the spec is kept by {found.runs} of {good}"
     for words, rules in (("never had a chance to fire", found.vacuous), ("could be judged in no run", found.unjudged)):
         if rules:
             yield f"rules that {words}: {', '.join(rules)}"

@@ -13,6 +13,7 @@ from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
+from luckrate_otel.plural import plural
 from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.graded import Report, case_key
 from luckrate_otel.reports.words import RANK, evidence, place, why
@@ -178,7 +179,7 @@ def luck_text(luck: LuckRate, style: Style = PLAIN) -> str:
     lines = [head]
     if luck.unverified and luck.upper is not None:
         lines.append(f"  at most {percent(luck.upper)}: the path of {luck.unverified} green could not be verified")
-    beside = [f"{luck.runs} {'run' if luck.runs == 1 else 'runs'}"]
+    beside = [plural(luck.runs, "run")]
     beside += [f"{luck.unknown} with unknown output"] if luck.unknown else []
     beside += [f"{luck.not_graded} not graded"] if luck.not_graded else []
     lines.append(f"  {', '.join(beside)}")

@@ -42,6 +42,7 @@ def run_json(trajectory: Trajectory, verdict: Verdict, *, values: bool = False) 
         "output_source": str(verdict.output_source),
         "path": str(verdict.path),
         "verdict": str(verdict.verdict),
+        "reason": verdict.reason,
         "violations": [violation_json(violation) for violation in verdict.violations],
         "not_evaluated": [{"rule": item.rule, "reason": str(item.reason)} for item in verdict.not_evaluated],
         "vacuous": list(verdict.vacuous),

@@ -9,7 +9,7 @@ from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import as_one, by_tool
 from luckrate_otel.rules.finding import agent_of, at_step, call, concluded, gap_of, named
-from luckrate_otel.rules.key import Aliases, Clause, Key, Place, count, entries, suggestion, tool, tool_names, whole
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, block, count, entries, tool, tool_names, whole
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.spec_view import SpecView
@@ -34,10 +34,7 @@ def _agents(value: Value, place: Place) -> Mapping[str, Agent]:
 
 
 def _agent(value: Value, place: Place) -> Agent:
-    read = dict(entries(value, place, f"a mapping with {', '.join(_WORDS)}"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS)
     calls = entries(read.get("max_calls", {}), place.at("max_calls"), "a mapping from tools to numbers")
     at = place.at("max_calls")
     return Agent(

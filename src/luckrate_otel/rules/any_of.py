@@ -12,7 +12,7 @@ from luckrate_otel.rules.clauses import Found, Reading, judge, numbered
 from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import call
-from luckrate_otel.rules.key import Key, Place, entries, items, suggestion
+from luckrate_otel.rules.key import Key, Place, block, items
 from luckrate_otel.rules.lens import Hit, Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -44,10 +44,7 @@ def _choices(value: Value, place: Place) -> tuple[Choice, ...]:
 def _choice(value: Value, place: Place) -> Choice:
     if not isinstance(value, Mapping):
         return Choice(_calls(value, place))
-    read = dict(entries(value, place, "a list of calls, or a mapping with calls and before"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, "a list of calls, or a mapping with calls and before")
     if "calls" not in read:
         place.problem("calls is missing")
     if "before" not in read and ("same" in read or "within" in read):

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from luckrate_otel.canonical import plain
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import named
-from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, kind, text, texts, tool
+from luckrate_otel.rules.key import Aliases, Clause, Key, Place, entries, shown, text, texts, tool
 from luckrate_otel.rules.path import EVERY, Path, parse_path
 from luckrate_otel.rules.patterns import parse_pattern
+from luckrate_otel.rules.schema_problems import find_problems
 from luckrate_otel.telemetry import NOTHING, Value
 
 if TYPE_CHECKING:
@@ -126,26 +128,34 @@ def parse_schema(value: Value, place: Place) -> Validator | None:
     from luckrate_otel.rules.schemas import searching  # noqa: PLC0415
 
     if not isinstance(value, Mapping | bool):
-        place.problem(f"expected a JSON Schema, got {kind(value)}")
+        place.problem(f"expected a JSON Schema, got {shown(value)}")
+        return None
+    if isinstance(value, Mapping) and not _is_uri(value.get("$schema", "")):
+        place.at("$schema").problem(f"not a JSON Schema: expected the URI of a draft, got {shown(value['$schema'])}")
         return None
     try:
         schema = plain(value)
         draft = validator_for(schema, default=Draft202012Validator)
-        errors = sorted(draft(draft.META_SCHEMA).iter_errors(schema), key=lambda e: [str(p) for p in e.absolute_path])
+        faulty = find_problems(schema, draft, place)
     except RecursionError:
         place.problem("not a JSON Schema: nested too deeply")
         return None
-    for error in errors:
-        inner = place
-        for part in error.absolute_path:
-            inner = inner.at(part)
-        inner.problem(f"not a JSON Schema: {_brief(error.message)}")
-    bad = [reference for reference in _references(schema) if not _leads_somewhere(schema, reference)]
-    for reference in bad:
-        place.problem(f"refers to {text(reference, place)!r}: only a part of the same schema can be referred to")
+    bad = []
+    for reference, at in _references(schema, place):
+        if not _leads_somewhere(schema, reference):
+            bad.append(reference)
+            at.problem(f"refers to {reference!r}: only a part of the same schema can be referred to")
     bad += list(_unsupported(schema, draft, place))
     usable = [parse_pattern(pattern, at) is not None for pattern, at in _patterns(schema, place)]
-    return None if errors or bad or not all(usable) else searching(draft)(_without_dialect(schema, draft))
+    return None if faulty or bad or not all(usable) else searching(draft)(_without_dialect(schema, draft))
+
+
+def _is_uri(value: Value) -> bool:
+    """Whether the library can take it apart."""
+    try:
+        return isinstance(value, str) and urlsplit(value) is not None
+    except ValueError:
+        return False
 
 
 def _without_dialect(schema: Value, draft: type[Validator]) -> Value:
@@ -202,15 +212,16 @@ def _parts(schema: Value) -> Iterator[Mapping[str, Value]]:
                 yield from _parts(item)
 
 
-def _references(schema: Value) -> Iterator[str]:
+def _references(schema: Value, place: Place) -> Iterator[tuple[str, Place]]:
+    """Every reference, with its place; also where it only looks like one, as nothing may ever be fetched."""
     if isinstance(schema, dict):
         for key, item in schema.items():
             if key in _REFERENCES and isinstance(item, str):
-                yield item
-            yield from _references(item)
+                yield item, place.at(key)
+            yield from _references(item, place.at(key))
     elif isinstance(schema, list):
-        for item in schema:
-            yield from _references(item)
+        for index, item in enumerate(schema):
+            yield from _references(item, place.at(index))
 
 
 def _leads_somewhere(schema: Value, reference: str) -> bool:
@@ -226,7 +237,3 @@ def _leads_somewhere(schema: Value, reference: str) -> bool:
         else:
             return False
     return reference == "#" or reference.startswith("#/")
-
-
-def _brief(message: str) -> str:
-    return message if len(message) <= 200 else f"{message[:200]}…"

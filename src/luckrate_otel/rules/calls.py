@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Trajectory
 from luckrate_otel.rules.finding import named
-from luckrate_otel.rules.key import Place, entries, suggestion, tool
+from luckrate_otel.rules.key import Place, block, tool
 from luckrate_otel.rules.where import Where, fits, parse_where
 from luckrate_otel.telemetry import Value
 
@@ -41,10 +41,7 @@ def parse_calls(value: Value, place: Place) -> Calls:
     """`issue_refund`, `[lookup_order, find_order]` or `{tool: issue_refund, where: {amount: {gt: 100}}}`."""
     if not isinstance(value, Mapping):
         return Calls(tool_list(value, place))
-    read = dict(entries(value, place, "a tool, tools, or a mapping with tool and where"))
-    for key in read:
-        if key not in ("tool", "where"):
-            place.at(key).problem(f"unknown key{suggestion(key, ('tool', 'where'))}")
+    read = block(value, place, ("tool", "where"), "a tool, tools, or a mapping with tool and where")
     if "tool" not in read:
         place.problem("tool is missing")
     return Calls(

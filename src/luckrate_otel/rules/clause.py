@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from luckrate_otel.rules.calls import Calls, parse_calls
-from luckrate_otel.rules.key import Place, entries, items, suggestion
+from luckrate_otel.rules.key import Place, block, items, shown
 from luckrate_otel.rules.same import ALL, Same, parse_same
 from luckrate_otel.rules.within import ANYWHERE, Within, parse_within
 from luckrate_otel.telemetry import Value
@@ -35,12 +35,9 @@ def _pair(value: Value, place: Place) -> Pair:
         first, then = (parse_calls(item, place.at(i)) for i, item in enumerate(value))
         return Pair(first, then)
     if not isinstance(value, Mapping):
-        place.problem(f"expected {_EXPECTED}")
+        place.problem(f"expected {_EXPECTED}, got {shown(value)}")
         return Pair(Calls(()), Calls(()))
-    read = dict(entries(value, place, _EXPECTED))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, _EXPECTED)
     for key in ("first", "then"):
         if key not in read:
             place.problem(f"{key} is missing")

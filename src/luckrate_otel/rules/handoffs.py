@@ -8,7 +8,7 @@ from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory, Violation
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.finding import agent_of, at_step, concluded, gap_of, named
-from luckrate_otel.rules.key import Key, Place, items, text
+from luckrate_otel.rules.key import Key, Place, items, shown, text
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
 from luckrate_otel.rules.spec_view import SpecView
@@ -26,7 +26,7 @@ def _parse(value: Value, place: Place) -> Handoffs:
     pairs: set[tuple[str, str]] = set()
     for i, item in enumerate(items(value, place, "a list of pairs of agents")):
         if not isinstance(item, list | tuple) or len(item) != 2:
-            place.at(i).problem("expected a pair of agents, [from, to]")
+            place.at(i).problem(f"expected a pair of agents, [from, to], got {shown(item)}")
             continue
         giver, taker = (text(name, place.at(i).at(j)) for j, name in enumerate(item))
         pairs.add((giver, taker))

@@ -7,19 +7,22 @@ every problem, and some T is returned all the same (the spec is refused later).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from luckrate_otel.errors import Problem
+from luckrate_otel.known import suggestion, unknown_keys
 from luckrate_otel.rules.shapes import Shape
 from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 T_co = TypeVar("T_co", covariant=True)
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
+# Of a text that is quoted in a message. It stands in the spec itself, so that no secret is told.
+MAX_SHOWN = 40
+
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -60,7 +63,7 @@ class Mention:
 
 @dataclass(slots=True)
 class Notes:
-    """What one reading of a spec gathers: problems, and the tools that rules name, each with its path.
+    """What one reading of a spec gathers: problems, warnings, and the tools that rules name, each with its path.
 
     lines: path → 1-based line of the source file. aliases: other name → canonical name of a tool.
     """
@@ -68,6 +71,7 @@ class Notes:
     lines: Mapping[str, int] = field(default_factory=nothing)
     aliases: Mapping[str, str] = field(default_factory=nothing)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
 
 
@@ -86,6 +90,10 @@ class Place:
     def problem(self, message: str) -> None:
         self.notes.problems.append(Problem(self.path, message, self._line()))
 
+    def warning(self, message: str) -> None:
+        """Of what can be used as it is, and is seldom meant so."""
+        self.notes.warnings.append(Problem(self.path, message, self._line()))
+
     def _line(self) -> int | None:
         """The line of this value, or of the nearest part around it that has one."""
         path = self.path
@@ -97,18 +105,16 @@ class Place:
 # ---- words -------------------------------------------------------------------------------------
 
 
-def suggestion(word: object, options: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the option most like the word, else nothing."""
-    close = get_close_matches(str(word), list(options), n=1)
-    return f"; did you mean {str(close[0])!r}?" if close else ""
-
-
-def kind(value: Value) -> str:
-    """What a value is, in a spec author's words."""
+def shown(value: Value) -> str:
+    """What stands there, in a spec author's words: short texts and numbers as they are, all else by its kind."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and len(value) <= MAX_SHOWN:
+        return repr(value)
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**18):
+        return str(value)
     names = {str: "text", int: "a number", float: "a number", dict: "a mapping", list: "a list", tuple: "a list"}
     return next((name for type_, name in names.items() if isinstance(value, type_)), type(value).__name__)
 
@@ -119,7 +125,7 @@ def kind(value: Value) -> str:
 def flag(value: Value, place: Place) -> bool:
     """true or false; nothing is false."""
     if value is not None and not isinstance(value, bool):
-        place.problem(f"expected true or false, got {kind(value)}")
+        place.problem(f"expected true or false, got {shown(value)}")
     return value is True
 
 
@@ -130,8 +136,7 @@ def count(minimum: int) -> Callable[[Value, Place], int | None]:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            shown = value if isinstance(value, int | float) and not isinstance(value, bool) else kind(value)
-            place.problem(f"expected a whole number from {minimum} on, got {shown}")
+            place.problem(f"expected a whole number from {minimum} on, got {shown(value)}")
             return None
         return value
 
@@ -154,7 +159,7 @@ def seconds(value: Value, place: Place) -> float | None:
     """A duration in seconds: 10, 2.5, "10s", "2m", "1h". Nothing is no limit."""
     read = duration(value)
     if read is None and value is not None:
-        place.problem('expected seconds or a duration like "10s" or "2m"')
+        place.problem(f'expected seconds or a duration like "10s" or "2m", got {shown(value)}')
     return read
 
 
@@ -172,8 +177,7 @@ def choice(*options: str) -> Callable[[Value, Place], str]:
     def parse(value: Value, place: Place) -> str:
         if isinstance(value, str) and value in options:
             return value
-        shown = repr(value) if isinstance(value, str) else kind(value)
-        place.problem(f"expected one of {', '.join(options)}, got {shown}{suggestion(value, options)}")
+        place.problem(f"expected one of {', '.join(options)}, got {shown(value)}{suggestion(value, options)}")
         return options[0]
 
     return parse
@@ -183,9 +187,11 @@ def text(value: Value, place: Place) -> str:
     """A text that is not empty."""
     if isinstance(value, str) and value.strip():
         return value
-    place.problem(
-        "expected a text that is not empty" if isinstance(value, str) else f"expected a text, got {kind(value)}"
-    )
+    if isinstance(value, str):
+        place.problem("expected a text that is not empty")
+    else:
+        hint = "; put it in quotes" if isinstance(value, int | float) else ""  # bool is one too
+        place.problem(f"expected a text, got {shown(value)}{hint}")
     return ""
 
 
@@ -202,19 +208,27 @@ def items(value: Value, place: Place, expected: str) -> tuple[Value, ...]:
         return tuple(value)
     if isinstance(value, set | frozenset):
         return tuple(sorted(value, key=str))
-    place.problem(f"expected {expected}, got {kind(value)}")
+    place.problem(f"expected {expected}, got {shown(value)}")
     return ()
 
 
 def entries(value: Value, place: Place, expected: str) -> tuple[tuple[str, Value], ...]:
     """The pairs of a mapping whose keys are texts."""
     if not isinstance(value, Mapping):
-        place.problem(f"expected {expected}, got {kind(value)}")
+        place.problem(f"expected {expected}, got {shown(value)}")
         return ()
     for key in value:
         if not isinstance(key, str):
-            place.problem(f"expected texts as keys, got {kind(key)}")
+            place.problem(f"expected texts as keys, got {shown(key)}")
     return tuple((key, item) for key, item in value.items() if isinstance(key, str))
+
+
+def block(value: Value, place: Place, known: tuple[str, ...], expected: str = "") -> dict[str, Value]:
+    """A mapping that has these keys and no others. expected: where it may be something else, too."""
+    read = dict(entries(value, place, expected or f"a mapping with {', '.join(known)}"))
+    for key, message in unknown_keys(read, known):
+        place.at(key).problem(message)
+    return read
 
 
 def tool(value: Value, place: Place, instead: tuple[str, ...] = ()) -> str:
@@ -239,14 +253,22 @@ def tool_name(value: Value, place: Place) -> str:
 
 def tool_names(value: Value, place: Place) -> tuple[str, ...]:
     """A list of tool names."""
-    return tuple(tool(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    return tuple(tool(item, place.at(i)) for i, item in enumerate(_names(value, place)))
+
+
+def _names(value: Value, place: Place) -> tuple[Value, ...]:
+    """A name alone, or names without their brackets, is a slip so common that it is worth a hint."""
+    if isinstance(value, str) and value.strip("[] ") and len(value) <= MAX_SHOWN:
+        place.problem(f"expected a list of tool names, got {shown(value)}; write [{value.strip('[] ')}]")
+        return ()
+    return items(value, place, "a list of tool names")
 
 
 def vocabulary(value: Value, place: Place) -> tuple[str, ...]:
     """The legal tools. Nothing and an empty list both mean that any tool is legal."""
     if value is None:
         return ()
-    names = (tool_name(item, place.at(i)) for i, item in enumerate(items(value, place, "a list of tool names")))
+    names = (tool_name(item, place.at(i)) for i, item in enumerate(_names(value, place)))
     return tuple(place.notes.aliases.get(name, name) for name in names)
 
 

@@ -11,7 +11,7 @@ from luckrate_otel.rules.calls import Calls
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.contents import by_tool
 from luckrate_otel.rules.finding import call
-from luckrate_otel.rules.key import Key, Place, entries, suggestion, tool, whole
+from luckrate_otel.rules.key import Key, Place, block, entries, tool, whole
 from luckrate_otel.rules.lens import Hit, Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -42,10 +42,7 @@ def _limit(name: str, value: Value, place: Place) -> Limit:
     calls = Calls((tool(name, place),))
     if not isinstance(value, Mapping):
         return Limit(calls, whole(0)(value, place))
-    read = dict(entries(value, place, "a number, or a mapping with max, where and same"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, "a number, or a mapping with max, where and same")
     if "max" not in read:
         place.problem("max is missing")
     return Limit(

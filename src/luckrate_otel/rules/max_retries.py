@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN
 from luckrate_otel.model import Severity, Step, Trajectory
+from luckrate_otel.plural import plural
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.calls import Calls, parse_calls, tool_list
 from luckrate_otel.rules.clauses import Found, Reading, judge
 from luckrate_otel.rules.contents import one_or_each_item
 from luckrate_otel.rules.finding import call, gap_of
-from luckrate_otel.rules.key import Key, Place, entries, suggestion, texts, whole
+from luckrate_otel.rules.key import Key, Place, block, texts, whole
 from luckrate_otel.rules.lens import Lens
 from luckrate_otel.rules.outcome import Outcome
 from luckrate_otel.rules.rule import Rule
@@ -46,10 +47,7 @@ def _parse(value: Value, place: Place) -> tuple[Retries, ...]:
 def _one(value: Value, place: Place) -> Retries:
     if not isinstance(value, Mapping):
         return Retries(whole(0)(value, place))
-    read = dict(entries(value, place, "a number, or a mapping with times, tool, errors and then"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, "a number, or a mapping with times, tool, errors and then")
     if "times" not in read:
         place.problem("times is missing")
     return Retries(
@@ -99,7 +97,7 @@ def read(limit: Retries, lens: Lens) -> Reading:
         elif len(failures) == limit.times + 1 and limit.then is not None:
             due[index] = step.tool
     for at in due:
-        words = f"{call(lens.trajectory, at)} failed {limit.times + 1} times and {limit.then} did not follow"
+        words = f"{call(lens.trajectory, at)} failed {plural(limit.times + 1, 'time')} and {limit.then} did not follow"
         reading.found.append(Found(at, words, open=True))
     return reading
 

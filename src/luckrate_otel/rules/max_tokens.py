@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from luckrate_otel.facts import Gap
 from luckrate_otel.model import Severity, Trajectory
+from luckrate_otel.plural import plural
 from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import as_one
 from luckrate_otel.rules.finding import concluded, on_run
@@ -29,7 +30,7 @@ def evaluate(trajectory: Trajectory, spec: SpecView) -> Outcome:
         rule=RULE.id,
         clause=RULE.id,
         severity=RULE.severity,
-        message=f"{used} tokens are over the budget of {budget}",
+        message=f"{plural(used, 'token is', 'tokens are')} over the budget of {budget}",
     )
     return concluded((violation,))
 

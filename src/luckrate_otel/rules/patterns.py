@@ -12,7 +12,7 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]  # ships no types
 
-from luckrate_otel.rules.key import Place, kind
+from luckrate_otel.rules.key import Place, shown
 from luckrate_otel.telemetry import Value
 
 
@@ -50,7 +50,7 @@ def pattern(written: str) -> Pattern:
 def parse_pattern(value: Value, place: Place) -> Pattern | None:
     """A regular expression; None, with the problem noted, where it cannot be used."""
     if not isinstance(value, str):
-        place.problem(f"expected a regular expression, got {kind(value)}")
+        place.problem(f"expected a regular expression, got {shown(value)}")
         return None
     if not value:
         place.problem("expected a regular expression that is not empty")

@@ -12,7 +12,7 @@ from luckrate_otel.rules import shapes
 from luckrate_otel.rules.contents import each_item
 from luckrate_otel.rules.earlier import ByAbout
 from luckrate_otel.rules.finding import at_step, concluded, gap_of, inner_path, named
-from luckrate_otel.rules.key import Key, Place, entries, items, suggestion, tool
+from luckrate_otel.rules.key import Key, Place, block, items, shown, tool
 from luckrate_otel.rules.lens import Hit
 from luckrate_otel.rules.order import Order, order_of
 from luckrate_otel.rules.outcome import Outcome
@@ -66,10 +66,7 @@ def _one(value: Value, place: Place) -> Relation | None:
     """`issue_refund.amount <= lookup_order.result.total`, or `{that: …, same: order_id}`."""
     if not isinstance(value, Mapping):
         return _relation(value, place, ALL)
-    read = dict(entries(value, place, "a relation, or a mapping with that and same"))
-    for key in read:
-        if key not in _WORDS:
-            place.at(key).problem(f"unknown key{suggestion(key, _WORDS)}")
+    read = block(value, place, _WORDS, "a relation, or a mapping with that and same")
     same = parse_same(read["same"], place.at("same")) if "same" in read else ALL
     return _relation(read.get("that"), place.at("that"), Same(first=same.first, then=same.then))
 
@@ -77,7 +74,8 @@ def _one(value: Value, place: Place) -> Relation | None:
 def _relation(value: Value, place: Place, same: Same) -> Relation | None:
     match = _RELATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        place.problem("expected a relation like issue_refund.amount <= lookup_order.result.total")
+        expected = "a relation like issue_refund.amount <= lookup_order.result.total"
+        place.problem(f"expected {expected}, got {shown(value)}")
         return None
     left = Operand(tool(match[1] or match[2], place), parse_located(match[3], place))
     if left.at.in_result:

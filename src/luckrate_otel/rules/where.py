@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from luckrate_otel.canonical import canonical
 from luckrate_otel.facts import NO_RETURN, Gap
+from luckrate_otel.known import suggestion
 from luckrate_otel.model import Trajectory
 from luckrate_otel.rules.finding import agent_of, gap_of
-from luckrate_otel.rules.key import Place, entries, kind, suggestion
+from luckrate_otel.rules.key import Place, entries, shown
 from luckrate_otel.rules.path import Path, Unreadable, follow, number, parse_path, result_value
 from luckrate_otel.rules.patterns import Pattern, parse_pattern
 from luckrate_otel.telemetry import Value
@@ -145,7 +146,7 @@ def _field(key: str, place: Place) -> tuple[str, Path]:
 def _condition(name: str, path: Path, test: Value, operand: Value, place: Place) -> Condition:
     if test == "exists":
         if not isinstance(operand, bool):
-            place.at("exists").problem(f"expected true or false, got {kind(operand)}")
+            place.at("exists").problem(f"expected true or false, got {shown(operand)}")
         return Condition(name, path, "exists", operand)
     if test not in TESTS:
         known = (*TESTS, "exists")
@@ -153,7 +154,7 @@ def _condition(name: str, path: Path, test: Value, operand: Value, place: Place)
         return Condition(name, path, "eq", None)
     here = place.at(str(test))
     if test in ("gt", "ge", "lt", "le") and number(operand) is None:
-        here.problem(f"expected a number, got {kind(operand)}")
+        here.problem(f"expected a number, got {shown(operand)}")
     if test == "in" and not isinstance(operand, list | tuple):
-        here.problem(f"expected a list of values, got {kind(operand)}")
+        here.problem(f"expected a list of values, got {shown(operand)}")
     return Condition(name, path, str(test), operand, parse_pattern(operand, here) if test == "matches" else None)

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from math import inf
 
-from luckrate_otel.rules.key import Place, duration
+from luckrate_otel.plural import plural
+from luckrate_otel.rules.key import Place, duration, shown
 from luckrate_otel.rules.order import Order
 from luckrate_otel.telemetry import Value
 
@@ -26,7 +27,7 @@ class Within:
 
     def __str__(self) -> str:
         if self.steps < inf:
-            return f"within {self.steps:.0f} {'step' if self.steps == 1 else 'steps'}"
+            return f"within {plural(int(self.steps), 'step')}"
         return f"within {self.ms / 1000:g} s"
 
     @property
@@ -46,6 +47,7 @@ def parse_within(value: Value, place: Place) -> Within:
         return Within(steps=int(match[1]))
     length = duration(value)
     if length is None:
-        place.problem('expected steps like "3 steps", seconds, or a duration like "10s" or "2m"')
+        expected = 'steps like "3 steps", seconds, or a duration like "10s" or "2m"'
+        place.problem(f"expected {expected}, got {shown(value)}")
         return ANYWHERE
     return Within(ms=length * 1000)

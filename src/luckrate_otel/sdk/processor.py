@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -19,6 +20,8 @@ from luckrate_otel.sdk.grader import SETTLE_NS, Grader, OnVerdict
 from luckrate_otel.sdk.rebuild import CASE
 from luckrate_otel.spec import Spec
 from luckrate_otel.specfile import load_spec
+
+_log = logging.getLogger(__name__)
 
 AnySpec = Spec | Mapping[str, Any] | str | os.PathLike[str]
 
@@ -209,7 +212,11 @@ def _run(processor: weakref.ref[LuckrateSpanProcessor], wake: threading.Event) -
 
 def _read(specs: AnySpec | Sequence[AnySpec]) -> tuple[Spec, ...]:
     several = [specs] if isinstance(specs, Spec | Mapping | str | os.PathLike) else list(specs)
-    return tuple(map(_read_one, several)) or (Spec.from_mapping({"name": "default"}),)
+    read = tuple(map(_read_one, several)) or (Spec.from_mapping({"name": "default"}),)
+    for spec in read:
+        for warning in spec.warnings:
+            _log.warning("spec %s: %s", spec.name, warning)
+    return read
 
 
 def _read_one(spec: AnySpec) -> Spec:

@@ -19,6 +19,7 @@ from luckrate_otel import assemble
 from luckrate_otel.config import Auth, ClientTls, Clocks, Config, Destination, Limits, ServerTls
 from luckrate_otel.otlp import split
 from luckrate_otel.otlp.shallow import link_of, shallow
+from luckrate_otel.plural import plural
 from luckrate_otel.service.journal.file import JournalFile
 from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.rows import Body, Change
@@ -30,7 +31,7 @@ from luckrate_otel.service.send.exporter_http import HttpTransport
 from luckrate_otel.service.send.queue import Queue
 from luckrate_otel.service.send.replies import Transport
 from luckrate_otel.service.send.sender import Sender
-from luckrate_otel.service.signals import Signal
+from luckrate_otel.service.signals import Signal, spans_or_records
 from luckrate_otel.service.tls import Tls, channel_credentials
 from luckrate_otel.spec import Spec
 
@@ -85,8 +86,8 @@ def _let_go(name: str, bodies: Sequence[Body], journal: Journal, ledger: Ledger)
         ledger.unwanted[body.signal] += body.count
     journal.delivered(name, [body.number for body in bodies])
     _log.warning(
-        "destination %s is not configured any more; %d requests for it (%d spans or records) are dropped",
-        name, len(bodies), sum(body.count for body in bodies),
+        "destination %s is not configured any more; dropped: %s for it (%s)",
+        name, plural(len(bodies), "request"), spans_or_records(sum(body.count for body in bodies)),
     )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def halves(signal: Signal, body: bytes) -> tuple[tuple[bytes, int], tuple[bytes,
 def identify(signal: Signal, body: bytes) -> str:
     """The ids in a dropped traces request, for the log."""
     if signal is not Signal.TRACES:
-        return f"{len(body)} bytes"
+        return plural(len(body), "byte")
     links = [link_of(wire) for group in shallow(body) for wire in group.items[:_NAMED]]
     return ", ".join(f"{trace_id.hex()}/{span_id.hex()}" for trace_id, span_id, _ in links[:_NAMED])
 

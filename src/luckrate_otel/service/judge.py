@@ -209,9 +209,9 @@ class Judge:
 
     def _failed(self, stage: str, run_id: str, out: Sendings) -> None:
         out.ungraded.append(stage)
-        suppressed = self._repeats.due(stage)
-        if suppressed is not None:
-            _log.exception("%s failed for run %s; its spans are forwarded as they came", stage, run_id)
+        quiet = self._repeats.due(stage)
+        if quiet is not None:
+            _log.exception("%s failed for run %s; its spans are forwarded as they came%s", stage, run_id, quiet)
 
 
 def _annotated(held: Held, notes: Mapping[str, SpanNote]) -> tuple[Envelope, bytes]:

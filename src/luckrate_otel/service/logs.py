@@ -48,7 +48,7 @@ class Calm(logging.Filter):
             return True
         quiet = self._repeats.due((record.name, record.pathname, record.lineno))
         if quiet:
-            record.msg, record.args = f"{record.getMessage()} ({quiet} more unlogged)", ()
+            record.msg, record.args = f"{record.getMessage()}{quiet}", ()
         return quiet is not None
 
 

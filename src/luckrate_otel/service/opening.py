@@ -12,6 +12,7 @@ from functools import partial
 from luckrate_otel.config import Address, Auth, ClientTls, Config, ServerTls
 from luckrate_otel.errors import ConfigError, Problem
 from luckrate_otel.service import build
+from luckrate_otel.service.journal.unusable import no_folder
 from luckrate_otel.service.receive.auth import Token
 from luckrate_otel.service.tls import Tls, client_context, server_context
 
@@ -56,7 +57,8 @@ def client_tls(key: str, tls: ClientTls) -> Tls | None:
 
 
 def find_unusable(config: Config) -> tuple[list[Problem], list[Problem]]:
-    """Token and TLS files that cannot be used, and those that are not there."""
+    """Token and TLS files that cannot be used, and those that are not there; a journal below a file. No folder is made:
+    the configuration may be checked elsewhere."""
     receivers, admin = config.receivers, config.admin
     listeners = [
         ("receivers.grpc", receivers.grpc.endpoint, receivers.grpc.auth, receivers.grpc.tls),
@@ -75,6 +77,8 @@ def find_unusable(config: Config) -> tuple[list[Problem], list[Problem]]:
             attempt()
         except ConfigError as error:
             (missing if isinstance(error.__cause__, FileNotFoundError) else unusable).extend(error.problems)
+    if config.journal is not None and config.journal.path is not None and (told := no_folder(config.journal.path)):
+        unusable.append(Problem("journal.path", told))
     return unusable, missing
 
 

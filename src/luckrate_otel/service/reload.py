@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from luckrate_otel.config import Config, as_lines
 from luckrate_otel.errors import LuckrateError
 from luckrate_otel.spec import Spec
-from luckrate_otel.specfile import load_specs
+from luckrate_otel.specfile import SpecFile, load_spec_files
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Reloads:
 async def reload(server: Reloadable, reread: Callable[[], Config]) -> None:
     """Read everything again and hand it over, or keep the old and say why."""
     try:
-        config, specs = await asyncio.to_thread(_read, reread)
+        config, files = await asyncio.to_thread(_read, reread)
     except LuckrateError as error:
         server.count_reload("refused")
         for line in str(error).splitlines():
@@ -62,16 +62,19 @@ async def reload(server: Reloadable, reread: Callable[[], Config]) -> None:
         server.count_reload("refused")
         _log.error("reload refused, the old configuration stays: %s while reading it", type(error).__name__)
     else:
+        specs = [file.spec for file in files]
         waiting = server.reload(config, specs)
         server.count_reload("applied")
+        for warning in (warning for file in files for warning in file.warnings):
+            _log.warning("%s", warning)
         _log.info("reloaded: specs %s", ", ".join(f"{spec.name} {spec.version}" for spec in specs) or "none")
         if waiting:
             _log.warning("reloaded, but these wait for a restart: %s", ", ".join(waiting))
 
 
-def _read(reread: Callable[[], Config]) -> tuple[Config, tuple[Spec, ...]]:
+def _read(reread: Callable[[], Config]) -> tuple[Config, tuple[SpecFile, ...]]:
     config = reread()
-    return config, tuple(load_specs(config.specs))
+    return config, load_spec_files(config.specs)
 
 
 def waits_for_restart(old: Config, new: Config) -> list[str]:

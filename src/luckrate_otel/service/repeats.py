@@ -12,15 +12,15 @@ MAX_KEYS = 1000
 
 
 class Repeats:
-    """Says whether to log a condition now, and how often it was kept quiet since the last time."""
+    """Says whether to log a condition now, and in words how often it was kept quiet since the last time."""
 
     def __init__(self, clock: Callable[[], int], every_ns: int = EVERY_NS) -> None:
         self._clock = clock
         self._every_ns = every_ns
         self._seen: dict[Hashable, tuple[int, int]] = {}
 
-    def due(self, key: Hashable) -> int | None:
-        """None: stay quiet. Else log it, with the number of times it happened unlogged."""
+    def due(self, key: Hashable) -> str | None:
+        """None: stay quiet. Else log it, with these words behind it: how often it happened unlogged, "" for never."""
         now_ns = self._clock()
         last_ns, quiet = self._seen.get(key, (now_ns - self._every_ns, 0))
         if now_ns - last_ns < self._every_ns or (key not in self._seen and len(self._seen) >= MAX_KEYS):
@@ -28,4 +28,4 @@ class Repeats:
                 self._seen[key] = (last_ns, quiet + 1)
             return None
         self._seen[key] = (now_ns, 0)
-        return quiet
+        return f" ({quiet} more unlogged)" if quiet else ""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal as signals
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -37,9 +37,10 @@ from luckrate_otel.service.show.balance import Balance
 from luckrate_otel.service.show.meter import Meter
 from luckrate_otel.service.show.observed import observed
 from luckrate_otel.service.show.status import ServerState, Status
+from luckrate_otel.service.signals import spans_or_records
 from luckrate_otel.service.tls import Tls, server_context
 from luckrate_otel.spec import Spec
-from luckrate_otel.specfile import load_specs
+from luckrate_otel.specfile import load_spec_files
 from luckrate_otel.version import own_version
 
 _log = logging.getLogger("luckrate_otel")
@@ -150,10 +151,7 @@ class Server:
         await self._intake.replay(self._keeping, kept)
         self._replaying = False
         if kept.bodies or kept.pieces:
-            _log.info(
-                "journal: %d requests and %d pieces of open traces taken up in %.1f s",
-                len(kept.bodies), len(kept.pieces), (time.monotonic_ns() - began_ns) / 1e9,
-            )  # fmt: skip
+            _log.info("journal: %s taken up in %.1f s", kept, (time.monotonic_ns() - began_ns) / 1e9)
 
     async def _listen(self) -> None:
         receivers = self._config.receivers
@@ -203,8 +201,9 @@ class Server:
                 await self._intake.tick()
             except Exception:  # noqa: BLE001 - one round is isolated from the next
                 # Deadlines are looked at again next time; requests are taken meanwhile.
-                if self._repeats.due("tick") is not None:
-                    _log.exception("a round of verdicts failed")
+                quiet = self._repeats.due("tick")
+                if quiet is not None:
+                    _log.exception("a round of verdicts failed%s", quiet)
 
     def reload(self, config: Config, specs: Sequence[Spec]) -> Sequence[str]:
         """Take over specs, clocks and limits, between two requests; returns the keys that wait for a restart."""
@@ -263,13 +262,11 @@ class Server:
         kept = self._journal is not None and await self._journal.close()
         _log.info("stopped: %s", self._balance.line())
         undelivered = sum(item.count for items in left for item in items)
+        said = f"not delivered within {deadline:.0f} s: {spans_or_records(undelivered)}"
         if undelivered and kept:
-            _log.warning(
-                "%d spans or records were not delivered within %.0f s; the journal keeps them for the next start",
-                undelivered, deadline,
-            )  # fmt: skip
+            _log.warning("%s; the journal keeps that for the next start", said)
         elif undelivered:
-            _log.error("%d spans or records were not delivered within %.0f s and are lost", undelivered, deadline)
+            _log.error("%s; lost", said)
         return kept or not undelivered
 
     async def _close_pages(self) -> None:
@@ -309,10 +306,12 @@ def run(config: Config, reread: Callable[[], Config]) -> int:
     reread: gives the configuration anew at each SIGHUP, or raises ConfigError.
     """
     logs.configure(config.log.format)
-    return asyncio.run(_run(Server(config, load_specs(config.specs)), config, reread))
+    files = load_spec_files(config.specs)
+    warnings = [*find_warnings(config), *(warning for file in files for warning in file.warnings)]
+    return asyncio.run(_run(Server(config, [file.spec for file in files]), config, reread, warnings))
 
 
-async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> int:
+async def _run(server: Server, config: Config, reread: Callable[[], Config], warnings: Iterable[str]) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signals.SIGTERM, signals.SIGINT):
@@ -325,7 +324,7 @@ async def _run(server: Server, config: Config, reread: Callable[[], Config]) -> 
             reloads.begin()
 
     loop.add_signal_handler(signals.SIGHUP, hang_up)
-    for warning in find_warnings(config):
+    for warning in warnings:
         _log.warning("%s", warning)
     await server.start()
     _log.info("journal: %s", config.journal.path if config.journal else "none; a kill loses what is held or queued")

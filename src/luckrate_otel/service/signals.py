@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from luckrate_otel.plural import plural
+
 
 class Signal(StrEnum):
     TRACES = "traces"
@@ -50,3 +52,8 @@ ROUTES: Mapping[Signal, Route] = MappingProxyType(
         ),
     }
 )
+
+
+def spans_or_records(count: int) -> str:
+    """What requests hold, counted, where they may be of any signal."""
+    return plural(count, "span or record", "spans or records")

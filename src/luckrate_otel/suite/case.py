@@ -10,6 +10,7 @@ from typing import Any
 
 from luckrate_otel.check import check
 from luckrate_otel.errors import SpecError
+from luckrate_otel.known import unknown_keys
 from luckrate_otel.model import (
     OutputSource,
     OutputState,
@@ -30,7 +31,7 @@ Runner = Callable[[Any], Outcome | Awaitable[Outcome]]
 # The text of an exception can be a whole response body.
 MAX_ERROR_CHARS = 300
 
-_KEYS = frozenset({"name", "input", "spec", "expect"})
+_KEYS = ("name", "input", "spec", "expect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ def _read(case: Mapping[str, Any], number: int) -> Case:
     for key in ("name", "input"):
         if key not in case:
             raise ValueError(f"cases[{number}]: {key} is missing")
-    if unknown := sorted(set(case) - _KEYS):
-        raise ValueError(f"cases[{number}]: unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    for key, message in unknown_keys(map(str, case), _KEYS):
+        raise ValueError(f"cases[{number}]: {key}: {message}")
     spec = case.get("spec", {})
     try:
         parsed = spec if isinstance(spec, Spec) else Spec.from_mapping(spec)

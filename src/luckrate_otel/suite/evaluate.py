@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from luckrate_otel.model import Trajectory
+from luckrate_otel.plural import plural
 from luckrate_otel.reports.verdicts import run_json
 from luckrate_otel.suite.case import Case, Outcome, Runner, failed, grade, read_cases
 from luckrate_otel.suite.rows import Row, Rows, Store
@@ -58,7 +59,7 @@ def evaluate(
     try:
         _run(recorder.left, runner, parallel, recorder)
     except KeyboardInterrupt:
-        recorder.say(f"interrupted; {len(recorder.done)} of {len(jobs)} runs are kept")
+        recorder.say(f"interrupted; kept: {len(recorder.done)} of {plural(len(jobs), 'run')}")
     finally:
         recorder.close()
     return Rows((recorder.done[job] for job in jobs if job in recorder.done), len(jobs))

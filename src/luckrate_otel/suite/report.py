@@ -9,6 +9,7 @@ from statistics import median
 from typing import TextIO
 
 from luckrate_otel.luck import luck_rate
+from luckrate_otel.plural import plural
 from luckrate_otel.reports.text import Style, luck_text, safe, verdict_colour, violation_line
 from luckrate_otel.suite.rows import Row, Rows
 
@@ -23,7 +24,7 @@ def report(rows: Iterable[Row], file: TextIO | None = None) -> float | None:
     style = Style(colour=out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
     lines = [*_runs(kept, style), ""] if kept else []
     if not kept.complete:
-        lines += [f"Interrupted: {len(kept)} of {kept.planned} runs", ""]
+        lines += [f"Interrupted: {len(kept)} of {plural(kept.planned, 'run')}", ""]
     luck = luck_rate(kept.verdicts)
     lines.append(luck_text(luck, style))
     if kept:
@@ -39,7 +40,7 @@ def _runs(rows: Rows, style: Style) -> Iterable[str]:
     digits = max(len(str(row.run)) for row in rows)
     for row in rows:
         label = f"{row.verdict.verdict.replace('_', ' '):<10}"
-        steps = f"{len(row.tools)} {'step' if len(row.tools) == 1 else 'steps'}"
+        steps = plural(len(row.tools), "step")
         painted = style.paint(label, verdict_colour(row.verdict.verdict))
         yield f"{painted}  {names[row.case]:<{width}}  #{row.run:<{digits}}  {steps:>9}  {_seconds(row.seconds):>8}"
         yield from (f"  {violation_line(violation, style)}" for violation in row.verdict.violations)

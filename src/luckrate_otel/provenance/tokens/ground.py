@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from luckrate_otel.model import Severity, Violation
+from luckrate_otel.plural import plural
 from luckrate_otel.provenance.tokens import derived, forms, naming
 from luckrate_otel.provenance.tokens.atoms import Atom, Kind, has_digit
 from luckrate_otel.provenance.tokens.run import SCAN, ArgLeaf, Run
@@ -73,6 +74,6 @@ def _violation(run: Run, leaf: ArgLeaf, atom: Atom) -> Violation:
     others = dict.fromkeys(str(source) for source in seen if source.step is None)
     if run.trajectory.definitions:
         others["definitions"] = None
-    searched = ", ".join([*others, f"{results} result{'' if results == 1 else 's'}"])
+    searched = ", ".join([*others, plural(results, "result")])
     message = f"{named(step.tool)}.{leaf.path} ← nothing (this {atom.kind} is in none of: {searched})"
     return Violation("ground", "ground", Severity.WARN, message, leaf.step, step.tool, leaf.path, span=step.span)

@@ -189,8 +189,8 @@ class JournalFile:
         self._fresh.rename(self.path)
         self._connect()
         _log.error(
-            "journal %s cannot be read (%s); set aside as %s. Kept of it: %d requests and %d pieces of open traces",
-            self.path, kept.broken, aside.name, len(kept.bodies), len(kept.pieces),
+            "journal %s cannot be read (%s); set aside as %s. Kept of it: %s",
+            self.path, kept.broken, aside.name, kept,
         )  # fmt: skip
 
     def _disconnect(self) -> None:

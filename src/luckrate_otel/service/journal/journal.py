@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from luckrate_otel.errors import Busy, TooLarge
+from luckrate_otel.plural import plural
 from luckrate_otel.service.journal.file import JournalFile
 from luckrate_otel.service.journal.kept import Kept
 from luckrate_otel.service.journal.rows import Body, Change
@@ -102,7 +103,7 @@ class Journal:
         if self._writer.trouble:
             raise Busy(f"the journal cannot be written: {self._writer.trouble}", RETRY_AFTER)
         if size > self._max_bytes:
-            raise TooLarge(f"request of {size} bytes is larger than the whole journal")
+            raise TooLarge(f"request of {plural(size, 'byte')} is larger than the whole journal")
         if self._file.used_bytes + self._pending_bytes + size > self._max_bytes:
             raise Busy("the journal is full", RETRY_AFTER)
         if size > LARGE_BYTES and not self._file.has_room(size):
@@ -209,7 +210,7 @@ class Journal:
         if failed:
             quiet = self._repeats.due(failed)
             if quiet is not None:
-                _log.error("journal: cannot be written, requests are refused: %s (%d more unlogged)", failed, quiet)
+                _log.error("journal: cannot be written, requests are refused: %s%s", failed, quiet)
         for step in steps:
             self._pending_bytes -= step.size
             self._tell(step, failed if not step.owed else "")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from luckrate_otel.conversation import Begun
+from luckrate_otel.plural import plural
 from luckrate_otel.service.journal.packing import unpack
 from luckrate_otel.service.journal.rows import Body, Judged, Left, Piece, Talk
 from luckrate_otel.service.journal.statements import time_of
@@ -30,6 +31,10 @@ class Kept:
     judged: list[Judged] = field(default_factory=list)
     talks: list[Talk] = field(default_factory=list)
     broken: str = ""
+
+    def __str__(self) -> str:
+        requests, pieces = plural(len(self.bodies), "request"), len(self.pieces)
+        return f"{requests} and {plural(pieces, 'piece of open traces', 'pieces of open traces')}"
 
 
 def read_kept(sql: sqlite3.Connection) -> Kept:

@@ -34,13 +34,22 @@ def cause(error: Exception, path: Path) -> str:
     if isinstance(error, sqlite3.Error) and _busy(error):
         return f"{path} is in use by another process; give each its own, or stop the other"
     # SQLite says of both no more than that it cannot open or write the file; the system names a file of many.
+    if told := no_folder(path.parent):
+        return told
     folder = _nearest(path.parent)
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return f"{path.parent} is on a read-only file system; mount it writable, {_OTHERWISE}"
     for place, needed in ((folder, os.W_OK | os.X_OK), (path, os.R_OK | os.W_OK)):
         if _is_there(place) and not os.access(place, needed):
             return f"{place} may not be written by user {os.geteuid()}; give it to that user, {_OTHERWISE}"
-    return f"{path} cannot be used ({error}); name a folder that can be written, or write journal: none"
+    words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else error
+    return f"{path} cannot be used ({words}); name a folder that can be written, or write journal: none"
+
+
+def no_folder(path: Path) -> str:
+    """Why a journal cannot have its folder there, whoever runs it; "" if it can."""
+    nearest = _nearest(path)
+    return "" if nearest.is_dir() else f"{nearest} is no folder; {_OTHERWISE}"
 
 
 _OTHERWISE: Final = "name another folder, or write journal: none"
@@ -51,8 +60,8 @@ def _busy(error: sqlite3.Error) -> bool:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the one above it where it would have to be made."""
-    return next(place for place in (folder, *folder.absolute().parents) if _is_there(place))
+    """The folder, or the one above it where it would have to be made; a link that leads nowhere counts as there."""
+    return next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
 
 
 def _is_there(place: Path) -> bool:

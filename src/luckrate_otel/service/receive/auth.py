@@ -19,7 +19,7 @@ class TokenFile:
     """The first line of a file, read again when the file changes.
 
     A file that is gone or empty leaves the last token in use and says so once: a rotation may be half done.
-    Raises OSError if it cannot be read at first, ValueError if it is empty.
+    Raises OSError if it cannot be read at first, ValueError if there is no token in it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,7 +52,10 @@ class TokenFile:
         return stat.st_mtime_ns, stat.st_ino
 
     def _read(self) -> str:
-        token = self._path.read_text(encoding="utf-8").partition("\n")[0].strip()
+        try:
+            token = self._path.read_text(encoding="utf-8").partition("\n")[0].strip()
+        except UnicodeDecodeError:
+            raise ValueError(f"{self._path} holds no token: it is not UTF-8 text") from None
         if not token:
             raise ValueError(f"{self._path} holds no token")
         return token

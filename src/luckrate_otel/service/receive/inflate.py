@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from luckrate_otel.errors import Rejected, TooLarge
+from luckrate_otel.plural import plural
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -104,7 +105,7 @@ class Body:
     def feed(self, chunk: bytes) -> None:
         self._received += len(chunk)
         if self._received > self._max_bytes:
-            raise TooLarge(f"request body over {self._max_bytes} bytes")
+            raise TooLarge(f"request body over {plural(self._max_bytes, 'byte')}")
         if self._coding is None:
             self._keep(chunk)
         else:
@@ -118,7 +119,7 @@ class Body:
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
         if self._size > self._max_bytes:
-            raise TooLarge(f"request body over {self._max_bytes} bytes once inflated")
+            raise TooLarge(f"request body over {plural(self._max_bytes, 'byte')} once inflated")
         if data:
             self._chunks.append(data)
 

@@ -137,7 +137,7 @@ class GrpcReceiver:
         quiet = self._repeats.due((signal, type(error)))
         if quiet is not None:
             # The type and place, not the text: an error may quote the data it failed on.
-            _log.error("receive failed: %s, %s (%d more unlogged)", signal, type(error).__name__, quiet)
+            _log.error("receive failed: %s, %s%s", signal, type(error).__name__, quiet)
 
 
 def _try(endpoint: str) -> None:

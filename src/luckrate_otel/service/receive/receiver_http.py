@@ -14,6 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from luckrate_otel.errors import Busy, LuckrateError, Rejected, TooLarge
 from luckrate_otel.otlp.json import to_protobuf
+from luckrate_otel.plural import plural
 from luckrate_otel.service.receive.answers import (
     JSON,
     PROTOBUF,
@@ -145,7 +146,7 @@ class HttpReceiver:
 
     async def _read(self, request: web.BaseRequest, body: Body) -> None:
         if (request.content_length or 0) > self._max_message_bytes:
-            raise TooLarge(f"request body over {self._max_message_bytes} bytes")
+            raise TooLarge(f"request body over {plural(self._max_message_bytes, 'byte')}")
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         try:
@@ -174,7 +175,7 @@ class HttpReceiver:
         quiet = self._repeats.due(type(error).__name__)
         if quiet is not None:
             # The type, not the text: an error may quote the data it failed on.
-            _log.error("receive failed: HTTP, %s (%d more unlogged)", type(error).__name__, quiet)
+            _log.error("receive failed: HTTP, %s%s", type(error).__name__, quiet)
 
 
 class _Connection(web.RequestHandler):

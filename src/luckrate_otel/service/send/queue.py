@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from luckrate_otel.errors import Busy, TooLarge
+from luckrate_otel.plural import plural
 from luckrate_otel.service.send.batch import ITEM_BYTES, Batch, Item, Place
 from luckrate_otel.service.send.line import Line
 from luckrate_otel.service.signals import ROUTES, Signal
@@ -97,7 +98,7 @@ class Queue:
         ahead: bytes of bodies that were promised room and are not put yet.
         """
         if size + ITEM_BYTES > self._max_bytes:
-            raise TooLarge(f"request of {size} bytes is larger than the whole queue")
+            raise TooLarge(f"request of {plural(size, 'byte')} is larger than the whole queue")
         if self._size_bytes + ahead + size + ITEM_BYTES > self._max_bytes:
             raise Busy("queue is full", RETRY_AFTER)
 

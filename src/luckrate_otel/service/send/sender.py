@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from opentelemetry import context as otel_context
 
 from luckrate_otel.errors import Busy
+from luckrate_otel.plural import plural
 from luckrate_otel.service.repeats import Repeats
 from luckrate_otel.service.send.batch import Batch, Item, Place
 from luckrate_otel.service.send.queue import JOIN_BYTES, RETRY_AFTER, Account, Queue, Split
@@ -254,7 +255,7 @@ class Sender:
             self._limit = max(1, self._limit // 2)  # a next hop that times out on large batches may take small ones
         delay = max(self._backoff.delay(self._failures, self._chance()), min(reply.retry_after or 0.0, MAX_RETRY_AFTER))
         self._not_before_ns = max(self._not_before_ns, now_ns + int(delay * 1e9))
-        self._warn(reply, f"export failed, {self._queue.size_bytes} bytes wait, trying again")
+        self._warn(reply, f"export failed, {plural(self._queue.size_bytes, 'byte waits', 'bytes wait')}, trying again")
 
     def _well(self) -> None:
         if self._failures:
@@ -283,4 +284,4 @@ class Sender:
     def _warn(self, reply: Reply, message: str) -> None:
         quiet = self._repeats.due((reply.kind, reply.code))
         if quiet is not None:
-            _log.warning("destination %s: %s (%s; %d more unlogged)", self.name, message, reply.code, quiet)
+            _log.warning("destination %s: %s (%s)%s", self.name, message, reply.code, quiet)

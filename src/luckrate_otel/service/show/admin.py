@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -25,11 +25,20 @@ vertical-align:top}}table table{{border-left:1px solid #ccc;padding-left:.6rem}}
 <h1>luckrate-otel</h1>{body}</html>"""
 
 
+# What `/` lists for whoever tries the address in a browser.
+ADMIN_PAGES = {
+    "/healthz": "ok while the process answers",
+    "/readyz": "ok, or 503 and why requests would be refused now",
+    "/status": "what it holds, as HTML or JSON; asks for the token of admin.auth, if there is one",
+}
+SCRAPE_PAGES = {"/metrics": "for Prometheus to scrape"}
+
+
 def admin_app(status: Callable[[], Snapshot], ready: Callable[[], str | None], token: Token) -> web.Application:
     """`/healthz` 200 while the process answers; `/readyz` 200, or 503 with the reason; `/status` HTML or JSON.
 
     status: a snapshot of plain values. ready: None, or why requests would be refused now. The two probes need no
-    token, so that an orchestrator can ask.
+    token, so that an orchestrator can ask; nor does `/`, which tells nothing that the docs do not.
     """
 
     async def healthz(_: web.Request) -> web.Response:
@@ -51,6 +60,7 @@ def admin_app(status: Callable[[], Snapshot], ready: Callable[[], str | None], t
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/status", show)])
+    app.add_routes([web.get("/", _listing(ADMIN_PAGES))])
     return app
 
 
@@ -62,8 +72,18 @@ def scrape_app(registry: CollectorRegistry) -> web.Application:
         return web.Response(body=encode(registry), headers={"Content-Type": content_type})
 
     app = web.Application()
-    app.add_routes([web.get("/metrics", metrics)])
+    app.add_routes([web.get("/metrics", metrics), web.get("/", _listing(SCRAPE_PAGES))])
     return app
+
+
+def _listing(pages: Mapping[str, str]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    width = max(map(len, pages))
+    text = "".join(f"{path:<{width}}  {words}\n" for path, words in pages.items())
+
+    async def listing(_: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    return listing
 
 
 def _table(value: Any) -> str:
