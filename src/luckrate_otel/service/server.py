@@ -25,7 +25,7 @@ from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.keeping import Keeping
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.memory import share_the_interpreter, spare_the_collector, tune_the_allocator
+from luckrate_otel.service.memory import Trim, share_the_interpreter, spare_the_collector, tune_the_allocator
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
@@ -194,6 +194,7 @@ class Server:
     # ---- run -------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
+        trim = Trim(time.monotonic_ns)
         while not self._stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), TICK)
@@ -204,6 +205,8 @@ class Server:
                 quiet = self._repeats.due("tick")
                 if quiet is not None:
                     _log.exception("a round of verdicts failed%s", quiet)
+            queued = [sender.queue_bytes for sender in self._senders]
+            trim.after((self.ledger.received.total(), self.ledger.handed_over.total(), queued))
 
     def reload(self, config: Config, specs: Sequence[Spec]) -> Sequence[str]:
         """Take over specs, clocks and limits, between two requests; returns the keys that wait for a restart."""
