@@ -121,6 +121,11 @@ class Assembler:
         first = nsmallest(at_most, waiting, key=lambda trace: trace.queued_ns)
         return [(trace.trace_id, trace.count, trace.size, trace.queued_ns) for trace in first]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether what is held takes more than it may; the next take() judges early until it does not."""
+        return self.counts.held_bytes > self._limits.held_bytes
+
     def waiting(self, trace_id: str) -> bool:
         """Whether anything of the trace still waits for a verdict."""
         trace = self._traces.get(trace_id)
@@ -141,7 +146,7 @@ class Assembler:
 
     def next_deadline(self) -> int | None:
         """When take() has something to do, None if nothing is open. It may find then that the time has moved."""
-        if self._passing or self.counts.held_bytes > self._limits.held_bytes:
+        if self._passing or self.is_full:
             return self._now_ns
         return self._deadlines.next_ns()
 
@@ -156,7 +161,7 @@ class Assembler:
         self.counts.held_spans -= len(out)
         while (trace := self._deadlines.pop_due(now_ns)) is not None:
             self._visit(trace, out)
-        if self.counts.held_bytes > self._limits.held_bytes:
+        if self.is_full:
             self._make_room(out)
         for trace in self._closing.bound(now_ns, out):
             self._schedule(trace)

@@ -7,7 +7,6 @@ import logging
 import signal as signals
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,13 +24,14 @@ from luckrate_otel.service.journal.journal import Journal
 from luckrate_otel.service.journal.keeping import Keeping
 from luckrate_otel.service.judge import Judge
 from luckrate_otel.service.ledger import Ledger
-from luckrate_otel.service.memory import Trim, share_the_interpreter, spare_the_collector, tune_the_allocator
+from luckrate_otel.service.memory import share_the_interpreter, spare_the_collector, tune_the_allocator
 from luckrate_otel.service.reading import Reader
 from luckrate_otel.service.receive.receiver_grpc import GrpcReceiver
 from luckrate_otel.service.receive.receiver_http import HttpReceiver
 from luckrate_otel.service.receive.turns import in_turn
 from luckrate_otel.service.reload import Reloads, waits_for_restart
 from luckrate_otel.service.repeats import Repeats
+from luckrate_otel.service.rounds import Rounds
 from luckrate_otel.service.show.admin import admin_app, scrape_app
 from luckrate_otel.service.show.balance import Balance
 from luckrate_otel.service.show.meter import Meter
@@ -44,9 +44,6 @@ from luckrate_otel.specfile import load_spec_files
 from luckrate_otel.version import own_version
 
 _log = logging.getLogger("luckrate_otel")
-
-# How often deadlines are looked at, in seconds: finer than any sensible clock of a run, and free when nothing is due.
-TICK: Final = 0.2
 
 # Seconds for the queues to empty at shutdown. Kubernetes kills after 30.
 DRAIN: Final = 15.0
@@ -90,7 +87,7 @@ class Server:
         spare_the_collector()
         if self._journal is not None:
             share_the_interpreter()
-        self._ticking = asyncio.create_task(self._tick())
+        self._rounds.start()
 
     def _build(self) -> None:
         config = self._config
@@ -139,6 +136,13 @@ class Server:
             tap=config.mode == "tap",
             verdict_spans=config.verdict_spans,
         )
+        self._rounds = Rounds(
+            self._intake.tick,
+            lambda: self._assembler.is_full,
+            self._work,
+            clock=time.monotonic_ns,
+            repeats=self._repeats,
+        )
 
     async def _replay(self) -> None:
         """Take up what an earlier process left behind, before anything new comes."""
@@ -155,7 +159,7 @@ class Server:
 
     async def _listen(self) -> None:
         receivers = self._config.receivers
-        accept = in_turn(self._intake.accept)
+        accept = in_turn(self._rounds.first(self._intake.accept))
         limit = receivers.max_message_bytes
         if receivers.grpc.endpoint is not None:
             key, address, auth = "receivers.grpc", receivers.grpc.endpoint, receivers.grpc.auth
@@ -193,20 +197,9 @@ class Server:
 
     # ---- run -------------------------------------------------------------------------------------
 
-    async def _tick(self) -> None:
-        trim = Trim(time.monotonic_ns)
-        while not self._stopping.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), TICK)
-            try:
-                await self._intake.tick()
-            except Exception:  # noqa: BLE001 - one round is isolated from the next
-                # Deadlines are looked at again next time; requests are taken meanwhile.
-                quiet = self._repeats.due("tick")
-                if quiet is not None:
-                    _log.exception("a round of verdicts failed%s", quiet)
-            queued = [sender.queue_bytes for sender in self._senders]
-            trim.after((self.ledger.received.total(), self.ledger.handed_over.total(), queued))
+    def _work(self) -> object:
+        queued = [sender.queue_bytes for sender in self._senders]
+        return self.ledger.received.total(), self.ledger.handed_over.total(), queued
 
     def reload(self, config: Config, specs: Sequence[Spec]) -> Sequence[str]:
         """Take over specs, clocks and limits, between two requests; returns the keys that wait for a restart."""
@@ -256,7 +249,7 @@ class Server:
         if self._stopping.is_set():
             return True
         self._stopping.set()
-        await self._ticking  # a round in between is finished: what it has judged is in no other place
+        await self._rounds.stop()
         await self._close_listeners()
         await self._intake.finish()
         left = await asyncio.gather(*(sender.drain(deadline) for sender in self._senders))
