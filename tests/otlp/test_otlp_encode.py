@@ -25,6 +25,7 @@ from luckrate_otel.otlp.encode import (
     traces_request,
 )
 from luckrate_otel.otlp.shallow import Group, shallow
+from luckrate_otel.otlp.wire import delimited
 from luckrate_otel.telemetry import Head, Span, SpanEvent
 from tests.otlp.otlp_strategies import ATTRIBUTES, EVENTS, TEXTS, TIMES, VALUES, WIRE_SPANS
 
@@ -51,6 +52,13 @@ def test_append_then_strip_gives_the_span_back(
     wire: bytes, events: list[SpanEvent], attributes: dict[str, object]
 ) -> None:
     assert strip_luckrate(append(wire, events, attributes)) == wire
+
+
+@pytest.mark.parametrize("size", [0, 10, 16_300, 16_400, 100_000])
+def test_findings_are_taken_off_a_span_of_any_length(size: int) -> None:
+    wire = delimited(0x2A, b"n" * size)
+    assert strip_luckrate(append(wire, [SpanEvent("luckrate.violation", 1)], {"luckrate.rules": ("a",)})) == wire
+    assert strip_luckrate(wire) is wire
 
 
 @given(WIRE_SPANS, EVENTS, ATTRIBUTES)
