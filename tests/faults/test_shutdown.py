@@ -58,7 +58,7 @@ def test_a_stop_while_the_next_hop_is_silent_keeps_the_rest(tmp_path: Path) -> N
             assert await subject.stop() == 0
             took = loop.time() - began
             assert took < DEADLINE
-            assert "the journal keeps them for the next start" in subject.log
+            assert "the journal keeps that for the next start" in subject.log
             never.set()
             hop.requests.clear()
             hop.script = lambda _s, _b: Say()
