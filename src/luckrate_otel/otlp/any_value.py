@@ -57,7 +57,7 @@ def attributes(pairs: Sequence[bytes], budget: list[int] | None = None) -> dict[
     if budget is not None:
         budget[0] = max(0, room - count)
     for wire in pairs if count <= room else pairs[:room]:
-        known = _seen.get(wire) if len(wire) < _SHORT_BYTES else _long_text(wire)
+        known = _seen.get(wire) if (size := len(wire)) < _SHORT_BYTES else _long_text(wire, 0, size)
         if known is None:
             if budget is None:
                 budget = [max(0, room - count)]
@@ -81,18 +81,16 @@ def attributes_from(wire: bytes, at: int, tag: int) -> tuple[dict[str, Value], i
         start = at + 2
         if length < 0x80:
             at = start + length
-            pair = wire[start:at]
-            known = _seen.get(pair)
+            known = _seen.get(wire[start:at])
         else:
             high = wire[start]
             if not 0 < high < 0x80:
                 break
             start += 1
             at = start + (length & 0x7F | high << 7)
-            pair = wire[start:at]
-            known = _long_text(pair) if at <= size else None
+            known = _long_text(wire, start, at) if at <= size else None
         if known is None:
-            known = _pair(pair, [MAX_VALUES])
+            known = _pair(wire[start:at], [MAX_VALUES])
         key, plain = known
         result[key] = plain
     return result, at
@@ -133,14 +131,17 @@ def _short_text(wire: bytes, size: int) -> tuple[str, str] | None:
     return None
 
 
-def _long_text(wire: bytes) -> tuple[str, str] | None:
-    """As _short_text, with lengths of two bytes: contents of messages, arguments and results. Half the price."""
-    at = wire[1] + 2
-    start = at + 6
-    if wire[at:start] == _text_head(len(wire) - start) and wire[0] == 0x0A and at < 0x82:
+def _long_text(wire: bytes, at: int, end: int) -> tuple[str, str] | None:
+    """As _short_text, with lengths of two bytes: contents of messages, arguments and results. Half the price.
+
+    The pair stands in wire[at:end], which is _SHORT_BYTES or longer.
+    """
+    value = at + 2 + wire[at + 1]
+    text = value + 6
+    if wire[value:text] == _text_head(end - text) and wire[at] == 0x0A and value - at < 0x82:
         try:
-            key = wire[2:at]
-            return _keys.get(key) or _remembered_key(key), wire[start:].decode()
+            key = wire[at + 2 : value]
+            return _keys.get(key) or _remembered_key(key), wire[text:end].decode()
         except UnicodeDecodeError:
             pass
     return None
