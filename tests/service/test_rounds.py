@@ -84,6 +84,21 @@ def test_a_request_that_fits_waits_for_no_round() -> None:
     play(memory, scenario)
 
 
+@pytest.mark.parametrize(
+    ("signal", "rounds_before"),
+    [(Signal.TRACES, 1), (Signal.LOGS, 1), (Signal.METRICS, 0), (Signal.PROFILES, 0)],
+)
+def test_what_is_never_held_waits_for_no_room(signal: Signal, rounds_before: int) -> None:
+    memory = Memory()
+
+    async def scenario(rounds: Rounds) -> None:
+        await send(rounds, memory, ROOM)
+        await rounds.first(memory.accept)(signal, b"")
+        assert (memory.taken, memory.rounds) == (ROOM + 1, rounds_before)
+
+    play(memory, scenario)
+
+
 def test_a_round_that_makes_no_room_comes_by_the_clock_and_the_request_is_taken() -> None:
     memory = Memory(OSError("disk"))
 

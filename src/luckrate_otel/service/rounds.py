@@ -21,6 +21,9 @@ EVERY: Final = 0.2
 # A request waits no longer for room than a slow disk takes to write a round; then it is taken, as it would be without.
 PATIENCE: Final = 5.0
 
+# Of the others nothing is held, whatever is in them, and what is only forwarded waits for no verdict.
+_HELD: Final = (Signal.TRACES, Signal.LOGS)
+
 
 class Rounds:
     """Runs rounds until it is stopped.
@@ -67,7 +70,7 @@ class Rounds:
         """
 
         async def accept_after_a_round(signal: Signal, body: bytes) -> Accepted:
-            if self._line.locked() or self._is_full():
+            if signal in _HELD and (self._line.locked() or self._is_full()):
                 await self._make_room()
             return await accept(signal, body)
 
