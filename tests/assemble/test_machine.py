@@ -72,7 +72,7 @@ class AnyTraffic(RuleBasedStateMachine):
         self.due: int | None = None
 
     @initialize(
-        held=st.sampled_from([4_000, 20_000, 1 << 30]),
+        held=st.sampled_from([1, 4_000, 20_000, 1 << 30]),
         late=st.sampled_from([0, 1_500, 4_000, 1 << 30]),
         link=st.sampled_from([300, 1 << 20]),
         restoring=st.booleans(),
@@ -115,6 +115,7 @@ class AnyTraffic(RuleBasedStateMachine):
         self.nothing_is_left()
 
     def took(self, effects: tuple[Effect, ...]) -> None:
+        assert not self.assembler.is_full, "a request that waits for room has it after one round"
         for effect in effects:
             if isinstance(effect, Final):
                 assert self.revisions.pop(effect.run_id) == effect.revision

@@ -35,6 +35,7 @@ PURE = (
     "payloads",
     "pipeline",
     "plural",
+    "printable",
     "provenance",
     "record",
     "rules",

@@ -247,7 +247,10 @@ def test_durations(value: Any, expected: float) -> None:
     assert seconds(value, Place("within", Notes())) == expected
 
 
-@pytest.mark.parametrize("value", [-1, True, "", "s", "1w", "-2s", "1e3", [], float("nan"), float("inf")])
+NO_DURATIONS = [-1, True, "", "s", "1w", "-2s", "1e3", [], float("nan"), float("inf"), 10**400, "9" * 400 + "s"]
+
+
+@pytest.mark.parametrize("value", NO_DURATIONS, ids=lambda value: str(value)[:9])
 def test_what_is_no_duration(value: Any) -> None:
     notes = Notes()
     assert seconds(value, Place("within", notes)) is None
@@ -360,7 +363,13 @@ WORDS = (
     *("a", "*", "a.b <= 3"),
 )
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(WORDS),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**400)  # beyond every float
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(WORDS),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
     max_leaves=8,
 )

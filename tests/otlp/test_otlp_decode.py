@@ -100,6 +100,22 @@ def test_whatever_any_byte_of_a_span_becomes_it_is_read_as_the_parser_reads_it(p
             assert _read(damaged) == _read(AHEAD + damaged), (at, byte)
 
 
+# Each field before the attributes, written although it is empty: encoders leave that out, parsers take it.
+EMPTY = [b"\x0a\x00", b"\x12\x00", b"\x22\x00", b"\x2a\x00", b"\x30\x00", b"\x39" + bytes(8), b"\x41" + bytes(8)]
+
+
+@pytest.mark.parametrize("part", EMPTY)
+@pytest.mark.parametrize("behind", [b"", WireSpan(flags=0x300).SerializeToString()])
+def test_a_field_that_is_emptied_behind_the_attributes_is_read_as_the_parser_reads_it(
+    part: bytes, behind: bytes
+) -> None:
+    filled = Span(Head(TRACE.hex(), SPAN.hex(), PARENT.hex(), "n", 3, 5, 9), {"a": "b"})
+    wire = WireSpan.FromString(encode_span(filled)).SerializeToString()
+    read = decode_span(wire + behind + part, ENVELOPE)
+    assert read == decode_span(AHEAD + wire + behind + part, ENVELOPE)
+    assert read != decode_span(wire + behind, ENVELOPE)
+
+
 def test_a_span_is_decoded() -> None:
     wire = WireSpan(
         trace_id=TRACE,

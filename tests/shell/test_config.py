@@ -258,6 +258,14 @@ PROBLEMS = [
     ("clocks: {settle: yes}", f"line 2: clocks.settle: {DURATION} (it is 'yes')"),
     ("clocks: {settle: true}", f"line 2: clocks.settle: {DURATION} (it is true)"),
     ("clocks: {settle: 0}", "line 2: clocks.settle: must be longer than 0 and shorter than 30 years (it is 0)"),
+    (
+        f"clocks: {{settle: {10**20}}}",
+        f"line 2: clocks.settle: must be longer than 0 and shorter than 30 years (it is {10**20})",
+    ),
+    (
+        f"clocks: {{settle: {10**400}}}",
+        f"line 2: clocks.settle: must be longer than 0 and shorter than 30 years (it is {10**400})",
+    ),
     ("clocks: {agents: [a]}", "line 2: clocks.agents: must map names to sections, not a list"),
     (
         "clocks: {settle: 16m}",
@@ -473,6 +481,7 @@ values = st.recursive(
         st.none(),
         st.booleans(),
         st.integers(),
+        st.just(10**400),  # beyond every float
         st.floats(allow_nan=False, allow_infinity=False),
         st.text(),
         st.sampled_from(

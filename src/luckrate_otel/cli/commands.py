@@ -18,12 +18,12 @@ from luckrate_otel.cli.terminal import (
     UNUSABLE,
     complain,
     log_as_complaints,
-    printable,
     progress,
     style_of,
 )
 from luckrate_otel.errors import ConfigError, InputError, LuckrateError
 from luckrate_otel.plural import plural
+from luckrate_otel.printable import printable
 
 if TYPE_CHECKING:  # each command loads only what it needs: --help and health are wanted at once
     from luckrate_otel.batch import Batch

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from luckrate_otel.printable import printable
+
 if TYPE_CHECKING:
     from luckrate_otel.reports.text import Style
 
@@ -32,10 +34,6 @@ def complain(text: str) -> None:
     """Names in it may come from strangers: what would move the cursor is written out."""
     for line in text.splitlines():
         print(f"luckrate-otel: {printable(line)}", file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class _Complaints(logging.Handler):

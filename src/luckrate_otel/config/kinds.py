@@ -105,7 +105,7 @@ def _duration(raw: Any) -> float:
     if isinstance(raw, str) and re.fullmatch(r"\d+(\.\d+)?", raw):  # from an environment variable
         raw = float(raw)
     if isinstance(raw, int | float) and not isinstance(raw, bool):
-        seconds = float(raw)
+        seconds = raw
     elif isinstance(raw, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", raw):
         parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", raw)
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -113,7 +113,7 @@ def _duration(raw: Any) -> float:
         raise ValueError("must be a duration such as 10s, 2m or 1m30s, or a number of seconds")
     if not 0 < seconds < 10**9:
         raise ValueError("must be longer than 0 and shorter than 30 years")
-    return seconds
+    return float(seconds)  # not before, as there are integers beyond every float
 
 
 def _address(raw: Any) -> Address | None:

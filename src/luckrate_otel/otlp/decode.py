@@ -62,7 +62,7 @@ def decode_span(wire: bytes, envelope: Envelope) -> Span:
 def _in_order(wire: bytes, envelope: Envelope) -> Span | None:
     """A span whose fields come in the order of their numbers, as all SDKs write them; None for any other.
 
-    Without the parser, which copies every attribute twice: 0.8 µs less for a span of 300 bytes, 1.3 for one of 2 KiB.
+    Without the parser, which copies every attribute twice: a fifth less, see docs/decisions.md.
     """
     if len(wire) > FEW_BYTES:
         return None

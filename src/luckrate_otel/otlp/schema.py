@@ -93,7 +93,9 @@ _ONEOF = {"Value": "value"}
 
 
 def _file() -> descriptor_pb2.FileDescriptorProto:
-    file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto3")
+    # The older syntax, which tells a field that stands there empty from one that is missing: where a span occurs in
+    # parts, an empty name further on replaces the name before it.
+    file = descriptor_pb2.FileDescriptorProto(name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto2")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         if name in _ONEOF:

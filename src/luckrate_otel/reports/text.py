@@ -14,6 +14,7 @@ from luckrate_otel.gate import Gate
 from luckrate_otel.luck import LuckRate
 from luckrate_otel.model import OutputSource, Severity, Step, Trajectory, Verdict, VerdictLabel, Violation
 from luckrate_otel.plural import plural
+from luckrate_otel.printable import printable
 from luckrate_otel.reports.advice import mend, silence
 from luckrate_otel.reports.graded import Report, case_key
 from luckrate_otel.reports.words import RANK, evidence, place, why
@@ -53,7 +54,7 @@ PLAIN = Style()
 def safe(text: str, limit: int = SHOWN_CHARACTERS) -> str:
     """One printable line of at most limit characters."""
     text = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text)
 
 
 # ---- runs --------------------------------------------------------------------------------------

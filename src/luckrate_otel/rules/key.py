@@ -19,6 +19,8 @@ from luckrate_otel.telemetry import NOTHING, Value, nothing
 
 T_co = TypeVar("T_co", covariant=True)
 
+# Seconds; there are integers, and digits in texts, beyond every float.
+_TOO_LONG = 1e300
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)?", re.ASCII)
 # Of a text that is quoted in a message. It stands in the spec itself, so that no secret is told.
 MAX_SHOWN = 40
@@ -165,10 +167,13 @@ def seconds(value: Value, place: Place) -> float | None:
 
 def duration(value: Value) -> float | None:
     """The same, None for what is no duration."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
-        return float(value)
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(match[1]) * _SECONDS[match[2] or "s"] if match is not None else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        read = value
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        read = float(match[1]) * _SECONDS[match[2] or "s"]
+    else:
+        return None
+    return float(read) if 0 <= read < _TOO_LONG else None
 
 
 def choice(*options: str) -> Callable[[Value, Place], str]:

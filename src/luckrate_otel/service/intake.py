@@ -176,11 +176,14 @@ class Intake:
 
     # ---- verdicts --------------------------------------------------------------------------------
 
-    async def tick(self) -> None:
-        """Judge and release what is due. Costs next to nothing when nothing is. Not to be cancelled."""
-        await self._settle(self._assembler.take(self._clock()))
+    async def tick(self) -> bool:
+        """Judge and release what is due; whether anything was. Costs next to nothing when nothing is. Not to be
+        cancelled."""
+        effects = self._assembler.take(self._clock())
+        await self._settle(effects)
         if self._keeping is not None:
             self._keeping.sweep(self._wall())
+        return bool(effects)
 
     async def finish(self) -> None:
         """Judge all that is open and hand it to the queues; nothing may be accepted afterwards."""

@@ -21,16 +21,20 @@ EVERY: Final = 0.2
 # A request waits no longer for room than a slow disk takes to write a round; then it is taken, as it would be without.
 PATIENCE: Final = 5.0
 
+# Of the others nothing is held, whatever is in them, and what is only forwarded waits for no verdict.
+_HELD: Final = (Signal.TRACES, Signal.LOGS)
+
 
 class Rounds:
     """Runs rounds until it is stopped.
 
-    judge: one round. is_full: whether open runs take more than they may. work: see Trim.after.
+    judge: one round; whether it let anything go. is_full: whether open runs take more than they may. work: see
+    Trim.after.
     """
 
     def __init__(
         self,
-        judge: Callable[[], Awaitable[None]],
+        judge: Callable[[], Awaitable[bool]],
         is_full: Callable[[], bool],
         work: Callable[[], object],
         *,
@@ -44,7 +48,10 @@ class Rounds:
         self._repeats = repeats
         self._wanted = asyncio.Event()
         self._over = asyncio.Event()  # of the round that comes next; each has its own
-        self._helped = True  # the last round; if not, the next comes by the clock, or they would keep a core busy
+        # Whether the last round let anything go if it had to; else the next comes by the clock, or they would keep a
+        # core busy. Room when it is over tells less: while verdicts went to the disk, requests came that filled it.
+        self._helped = True
+        self._line = asyncio.Lock()  # else the room goes to those that come just when it is made, and some wait long
         self._stopping = False
 
     def start(self) -> None:
@@ -63,7 +70,7 @@ class Rounds:
         """
 
         async def accept_after_a_round(signal: Signal, body: bytes) -> Accepted:
-            if self._is_full():
+            if signal in _HELD and (self._line.locked() or self._is_full()):
                 await self._make_room()
             return await accept(signal, body)
 
@@ -71,11 +78,13 @@ class Rounds:
 
     async def _make_room(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE), self._line:
                 while self._is_full() and not self._stopping:  # one that waited beside this one may have filled it
                     if self._helped:
                         self._wanted.set()
                     await self._over.wait()
+                    if not self._helped:  # nor would the next; large requests wait in turn, and each would wait anew
+                        break
 
     async def _run(self) -> None:
         trim = Trim(self._clock)
@@ -84,13 +93,17 @@ class Rounds:
                 await asyncio.wait_for(self._wanted.wait(), EVERY)
             self._wanted.clear()
             over, self._over = self._over, asyncio.Event()
-            try:
-                await self._judge()
-            except Exception:  # noqa: BLE001 - one round is isolated from the next
-                # Deadlines are looked at again next time; requests are taken meanwhile.
-                quiet = self._repeats.due("tick")
-                if quiet is not None:
-                    _log.exception("a round of verdicts failed%s", quiet)
-            self._helped = not self._is_full()
+            self._helped = await self._judge_or_report() or not self._is_full()
             over.set()
             trim.after(self._work())
+        self._over.set()  # of those that came during the last round; no other follows
+
+    async def _judge_or_report(self) -> bool:
+        try:
+            return await self._judge()
+        except Exception:  # noqa: BLE001 - one round is isolated from the next
+            # Deadlines are looked at again next time; requests are taken meanwhile.
+            quiet = self._repeats.due("tick")
+            if quiet is not None:
+                _log.exception("a round of verdicts failed%s", quiet)
+            return False
