@@ -353,7 +353,7 @@ HALF_TOLD = "line 2: untrusted: the rule taint is off without privileged (tools 
         ["spec", "check"],
         ["check", "TRACES", "--spec"],
         ["spec", "test", "--good", "TRACES", "--spec"],
-        ["exec", "--allow-empty", "--spec", "SPEC", "--", "true"],
+        ["exec", "--allow-empty", "--wait", "0.1", "--spec", "SPEC", "--", "true"],
         ["config", "check", "--spec"],
         ["serve", "--dry-run", "--spec"],
     ],
