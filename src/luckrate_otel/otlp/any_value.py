@@ -24,7 +24,7 @@ MAX_DEPTH: Final = 30
 # Values of one attribute list, or of all events of a span, nested ones included. SDKs default to 128 attributes; the
 # rest is hostile.
 MAX_VALUES: Final = 65_536
-# In so many bytes there is no room for as many.
+# So many bytes hold no more than half as many values, each of which takes two at least.
 FEW_BYTES: Final = MAX_VALUES
 # Stands for a value that was cut by one of the bounds above.
 TRUNCATED: Final = "[truncated by luckrate-otel]"
