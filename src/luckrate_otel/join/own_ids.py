@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import count
 
+from luckrate_otel.content.messages import calls_in
 from luckrate_otel.content.structured import dumps
 from luckrate_otel.facts import Call, Message, Part, Response
 from luckrate_otel.join.names import plain_name
@@ -29,7 +30,7 @@ class Listed:
     """The calls that a model's inputs list, oldest first: what had been asked for before it."""
 
     def __init__(self, inputs: Iterable[Message]) -> None:
-        self.calls = [p for m in inputs for p in m.parts if isinstance(p, Call)]
+        self.calls = calls_in(inputs)
 
     @cached_property
     def ids(self) -> frozenset[str | None]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from luckrate_otel.content.messages import calls_in
 from luckrate_otel.facts import Call, Message, Response
 from luckrate_otel.join.history import split_history
 from luckrate_otel.join.issue import Issue, Key, key_of
@@ -54,7 +55,7 @@ class _Reading:
 
     def of(self, model: ModelCall, own: list[Issue]) -> list[Issue]:
         """What this model call's inputs tell and nothing did before, then its own."""
-        found = list(self._retold(model)) if any(_calls(model.fact.inputs)) else []
+        found = list(self._retold(model)) if calls_in(model.fact.inputs) else []
         self._earlier[model.scope] = model
         if model.fact.inputs:
             self._since[model.scope] = model.start_ns
@@ -81,14 +82,14 @@ class _Reading:
         return self._perhaps_old(model, present)
 
     def _make_old(self, scope: Scope, messages: Iterable[Message]) -> None:
-        listed = Counter([key_of(call) for call in _calls(messages)])
+        listed = Counter([key_of(call) for call in calls_in(messages)])
         self._old |= Counter({key: n - self._known(scope, key) for key, n in listed.items()})
 
     def _new(
         self, model: ModelCall, before: ModelCall | None, past: Iterable[Message], present: Iterable[Message]
     ) -> Iterator[Issue]:
         """Calls made after the model call before; where there is none, since the present turn began."""
-        listed = Counter([key_of(call) for call in _calls(past)])
+        listed = Counter([key_of(call) for call in calls_in(past)])
         begun_ns = self._since.get(model.scope, 0)
         turns = _by_turn(present)
         first: int | None = None  # the first turn that is new
@@ -111,7 +112,7 @@ class _Reading:
         Only an id of its own can tell that a span is such a call's; another may repeat it.
         """
         turns = _by_turn(present)
-        listed = Counter([key_of(call) for call in _calls(model.fact.inputs)])
+        listed = Counter([key_of(call) for call in calls_in(model.fact.inputs)])
         for position, (turn, call) in enumerate(turns):
             key = key_of(call)
             if call.call_id and listed[key] == 1 and not self._known(model.scope, key):
@@ -123,10 +124,6 @@ class _Reading:
         shown = not last and source.scope in self._heard
         place = (source.scope, position, start_ns, end_ns)
         return Issue(call, source.fact, *place, last=last, shown=shown, turn=turn, retold=True)
-
-
-def _calls(messages: Iterable[Message]) -> Iterator[Call]:
-    return (p for m in messages for p in m.parts if isinstance(p, Call))
 
 
 def _by_turn(messages: Iterable[Message]) -> list[tuple[int, Call]]:
